@@ -1,0 +1,1 @@
+"""The process: supervision tree, workers, doors, systemd, logs, settings, command line."""

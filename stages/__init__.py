@@ -1,0 +1,1 @@
+"""What happens to a record between two milestones; one module per stage."""

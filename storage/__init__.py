@@ -1,0 +1,1 @@
+"""PostgreSQL and the audio store: the nouns, and the only door to each."""
