@@ -1,0 +1,45 @@
+"""Every event the log may hold, in one place: a dotted noun with a past verb, and what it means."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+EVENTS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        # The service as a whole.
+        "service.started": "every part runs and records are claimed",
+        "service.stopping": "a stop was asked for: no new claims, what runs has the grace to end",
+        "service.second_signal": "a second signal came during the grace: the work is cancelled at once",
+        "service.stopped": "everything is given back and closed",
+        "worker.started": "a worker began to claim",
+        # One record's way.
+        "submission.accepted": "a recording is on disk and in the database; its sender has the id",
+        "request.failed": "a request ended in an error of ours; its sender got a 500",
+        "record.claimed": "a worker took the record and starts its next stage",
+        "record.reached": "a stage succeeded: the record is at its next milestone",
+        "record.deferred": "a stage ended well with more to do later",
+        "record.failed": "a stage failed; the record is tried again later",
+        "record.timed_out": "an attempt took longer than it may and was ended; it counts as a failure",
+        "record.given_back": "an attempt was cut off by the stop of the service and is not counted",
+        "record.stopped": "the record is out of work until a person lifts its stop flag",
+        # Claims and settles.
+        "claim.lost": "the claim is no longer this attempt's own; nothing was written",
+        "claim.answer_lost": "the answer to a claim did not come; it is given back by its token",
+        "settle.answer_lost": "the answer to a settle did not come; it is looked up by its token",
+        "settle.refused_for_data": "the database refused a result for its content; it counts as a failure",
+        "give_back.owed": "a give-back could not reach the database and is left for the next start",
+        "give_back.repaid": "a give-back owed by an earlier run is done",
+        "keeper.renewed": "the leases of running attempts were renewed",
+        # Means.
+        "lane.closed": "what a lane needs is away for every record; its records wait",
+        "lane.opened": "what a lane needs is back; its records go on",
+        "database.away": "PostgreSQL cannot be reached; said once for the whole outage",
+        "database.returned": "PostgreSQL can be reached again",
+        "bell.silent": "notifications do not arrive; new work is found by polling alone",
+        # The machinery.
+        "watchdog.withheld": "a part has gone silent; systemd is no longer told that all is well",
+        "systemd.unreachable": "systemd could not be told something",
+        "journal.dropped": "entries were lost because the log could not take them",
+        "library.warned": "a library we use had something to say",
+    }
+)
