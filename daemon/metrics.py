@@ -1,0 +1,133 @@
+"""The service's own numbers, in the form that Prometheus reads. One `Metrics` for each service, none global.
+
+An empty run counts nothing. What each number means is told in docs/operators.md.
+"""
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Final
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    disable_created_metrics,
+    generate_latest,
+)
+
+from storage.record import StopCode
+
+_DATABASE_SECONDS: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)
+_ATTEMPT_SECONDS: Final = (0.1, 0.5, 1, 5, 10, 30, 60, 120, 300, 600, 1800, 3600)
+
+disable_created_metrics()  # the moment each series began is of use to nobody here, and doubles their number
+
+
+class Mark(StrEnum):
+    """How an attempt ended: each end has a mark of its own."""
+
+    SUCCESS = "success"
+    DEFERRED = "deferred"
+    HOPELESS = "hopeless"
+    FAILURE = "failure"
+    TIMED_OUT = "timed_out"
+    GIVEN_BACK = "given_back"
+    LOST = "lost"
+
+
+class Metrics:
+    """What is counted and measured, named by what happened."""
+
+    def __init__(self, stages: Iterable[str], lanes: Iterable[str]) -> None:
+        """Begin at zero, with every series there from the start: a number that is missing raises no alarm."""
+        self._registry = CollectorRegistry()
+        self._attempts = Counter(
+            "rubezh_attempts",
+            "Attempts by stage and by how they ended",
+            ("stage", "mark"),
+            registry=self._registry,
+        )
+        self._attempt_seconds = Histogram(
+            "rubezh_attempt_seconds",
+            "Seconds from taking a record to settling it",
+            ("stage",),
+            registry=self._registry,
+            buckets=_ATTEMPT_SECONDS,
+        )
+        self._claim_seconds = Histogram(
+            "rubezh_claim_seconds",
+            "Seconds that the database took for a claim which took a record",
+            registry=self._registry,
+            buckets=_DATABASE_SECONDS,
+        )
+        self._settle_seconds = Histogram(
+            "rubezh_settle_seconds",
+            "Seconds until a settle was known to be written or refused",
+            registry=self._registry,
+            buckets=_DATABASE_SECONDS,
+        )
+        self._stops = Counter(
+            "rubezh_stops",
+            "Records put out of work, by the code of the reason",
+            ("code",),
+            registry=self._registry,
+        )
+        self._slots_busy = Gauge(
+            "rubezh_slots_busy", "Slots of a lane that are at work", ("lane",), registry=self._registry
+        )
+        self._lane_closed = Gauge(
+            "rubezh_lane_closed", "1 while what a lane needs is away", ("lane",), registry=self._registry
+        )
+        self._database_away = Gauge(
+            "rubezh_database_away", "1 while PostgreSQL cannot be reached", registry=self._registry
+        )
+        for stage in stages:
+            self._attempt_seconds.labels(stage)
+            for mark in Mark:
+                self._attempts.labels(stage, mark)
+        for lane in lanes:
+            self._slots_busy.labels(lane)
+            self._lane_closed.labels(lane)
+        for code in StopCode:
+            self._stops.labels(code)
+
+    def claimed(self, seconds: float) -> None:
+        """A claim took a record; an empty one is never told here."""
+        self._claim_seconds.observe(seconds)
+
+    def attempt_ended(self, stage: str, mark: Mark, seconds: float) -> None:
+        """An attempt of `stage` ended so, `seconds` after its claim."""
+        self._attempts.labels(stage, mark).inc()
+        self._attempt_seconds.labels(stage).observe(seconds)
+
+    def settled(self, seconds: float) -> None:
+        """A settle was answered."""
+        self._settle_seconds.observe(seconds)
+
+    def stopped(self, code: StopCode) -> None:
+        """A record got its stop flag."""
+        self._stops.labels(code).inc()
+
+    def slots_busy(self, lane: str, number: int) -> None:
+        """So many slots of the lane are at work."""
+        self._slots_busy.labels(lane).set(number)
+
+    def lane_closed(self, lane: str, *, closed: bool) -> None:
+        """The lane was closed, or opened."""
+        self._lane_closed.labels(lane).set(closed)
+
+    def database_away(self, *, away: bool) -> None:
+        """PostgreSQL went away, or came back."""
+        self._database_away.set(away)
+
+    def value(self, name: str, **labels: str) -> float:
+        """Return one number by its full name and labels; KeyError for one that is not kept."""
+        found = self._registry.get_sample_value(name, labels)
+        if found is None:
+            raise KeyError(name, labels)
+        return found
+
+    def exposition(self) -> bytes:
+        """Return everything as Prometheus' text format, UTF-8."""
+        return generate_latest(self._registry)
