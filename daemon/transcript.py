@@ -1,0 +1,137 @@
+"""A record's text as a file: plain text, SubRip, WebVTT or JSON.
+
+The times in a `Segment` are finite seconds from the start of the recording. Text comes from a recogniser
+and is trusted with nothing: whatever a format would read as its own syntax is made harmless.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from decimal import ROUND_HALF_UP, Decimal
+from itertools import pairwise
+from typing import Any
+
+from attrs import frozen
+
+from storage.record import Segment
+
+PARAGRAPH_PAUSE = 2.0  # seconds of silence that begin a new paragraph in plain text
+JSON_VERSION = 1
+
+# What must not reach a file: control characters, lone surrogates, byte order marks and noncharacters.
+_HARMFUL = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\ud800-\udfff\ufeff\ufffe\uffff]")
+_ARROW = "-->"
+
+
+@frozen(kw_only=True)
+class Cue:
+    """A piece of text on the screen, in milliseconds; it is never empty and never ends as it begins."""
+
+    start: int
+    end: int
+    text: str
+
+
+def plain_text(segments: Iterable[Segment]) -> str:
+    """Return the text in paragraphs, one a line with an empty line between; "" when there is none."""
+    said = [segment for segment in _in_order(segments) if _one_line(segment.text)]
+    if not said:
+        return ""
+    parts = [_one_line(said[0].text)]
+    for before, after in pairwise(said):
+        parts.append("\n\n" if after.start - before.end >= PARAGRAPH_PAUSE else " ")
+        parts.append(_one_line(after.text))
+    return "".join((*parts, "\n"))
+
+
+def srt(segments: Iterable[Segment]) -> str:
+    """Return the text as SubRip subtitles."""
+    return "\n".join(
+        f"{number}\n{_times(cue, ',')}\n{cue.text.replace(_ARROW, '→')}\n"
+        for number, cue in enumerate(cues(segments), 1)
+    )
+
+
+def vtt(segments: Iterable[Segment]) -> str:
+    """Return the text as WebVTT subtitles."""
+    return "\n".join(("WEBVTT\n", *(f"{_times(cue, '.')}\n{_escaped(cue.text)}\n" for cue in cues(segments))))
+
+
+def json_text(segments: Sequence[Segment], about: Mapping[str, Any]) -> str:
+    """Return one line of JSON: `version`, all that is said `about` the record, `text`, `segments` with words."""
+    ordered = list(_in_order(segments))
+    document = {
+        "version": JSON_VERSION,
+        **about,
+        "text": plain_text(ordered).removesuffix("\n"),
+        "segments": [
+            {
+                "start": segment.start,
+                "end": segment.end,
+                "text": _clean(segment.text),
+                "words": [
+                    {
+                        "start": word.start,
+                        "end": word.end,
+                        "text": _clean(word.text),
+                        "probability": word.probability,
+                    }
+                    for word in segment.words
+                ],
+            }
+            for segment in ordered
+        ],
+    }
+    return json.dumps(document, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+Exporter = Callable[[Sequence[Segment], Mapping[str, Any]], str]
+EXPORTERS: Mapping[str, Exporter] = {
+    "txt": lambda segments, _: plain_text(segments),
+    "srt": lambda segments, _: srt(segments),
+    "vtt": lambda segments, _: vtt(segments),
+    "json": json_text,
+}
+
+
+def cues(segments: Iterable[Segment]) -> Iterator[Cue]:
+    """Return what is to be shown, in the order of its beginning, silent segments left out."""
+    for segment in _in_order(segments):
+        text = _one_line(segment.text)
+        if text:
+            start = _milliseconds(segment.start)
+            # A player drops a cue that ends as it begins, and its words with it.
+            yield Cue(start=start, end=max(_milliseconds(segment.end), start + 1), text=text)
+
+
+def _in_order(segments: Iterable[Segment]) -> list[Segment]:
+    return sorted(segments, key=lambda segment: segment.start)
+
+
+def _milliseconds(seconds: float) -> int:
+    # By way of the digits a person would see: 1.0005 is a little less than that in binary.
+    exact = Decimal(repr(float(seconds))) * 1000
+    return max(0, int(exact.to_integral_value(rounding=ROUND_HALF_UP)))
+
+
+def _times(cue: Cue, separator: str) -> str:
+    return f"{_clock(cue.start, separator)} {_ARROW} {_clock(cue.end, separator)}"
+
+
+def _clock(milliseconds: int, separator: str) -> str:
+    seconds, rest = divmod(milliseconds, 1000)
+    minutes, seconds = divmod(seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours:02}:{minutes:02}:{seconds:02}{separator}{rest:03}"
+
+
+def _clean(text: str) -> str:
+    return _HARMFUL.sub("", text)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(_clean(text).split())
+
+
+def _escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
