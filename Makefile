@@ -80,6 +80,7 @@ specs: $(DEV)
 	fi
 	openspec() { $$npx --yes @fission-ai/openspec@1.13.2 "$$@"; }
 	openspec validate --all --strict --no-interactive
+	openspec validate --archived --no-interactive
 	openspec validate --all --strict --no-interactive --json | $(PYTHON) -c 'import json, sys
 	items = json.load(sys.stdin)["summary"]["totals"]["items"]
 	sys.exit(None if items else "OpenSpec found nothing to validate in openspec/")'
