@@ -58,7 +58,7 @@ def vtt(segments: Iterable[Segment]) -> str:
 
 
 def json_text(segments: Sequence[Segment], about: Mapping[str, Any]) -> str:
-    """Return one line of JSON: `version`, all that is said `about` the record, `text`, `segments` with words."""
+    """Return one line of JSON: `version`, all that is said `about` it, `text`, `segments` with words."""
     ordered = list(_in_order(segments))
     document = {
         "version": JSON_VERSION,
