@@ -24,7 +24,7 @@ RUN := $(call mark,run)
 DEV := $(call mark,dev)
 NODE := $(call mark,node)
 
-FILE ?= tests/samples/milestone.flac
+FILE ?= tests/samples/milestone.opus
 ARGS ?=
 export FILE
 
@@ -62,10 +62,10 @@ imports: $(DEV)
 	$(VENV)/bin/lint-imports
 
 async: $(DEV)
-	$(VENV)/bin/flake8-async $(OUR)
+	find $(OUR) -name '*.py' -exec $(VENV)/bin/flake8-async {} +
 
 deps: $(DEV)
-	$(VENV)/bin/deptry .
+	$(VENV)/bin/deptry --no-ansi .
 
 # OpenSpec passes an empty folder, so the number of what it looked at is checked as well.
 specs: export OPENSPEC_TELEMETRY = 0
