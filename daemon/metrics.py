@@ -21,7 +21,8 @@ from storage.record import StopCode
 _DATABASE_SECONDS: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)
 _ATTEMPT_SECONDS: Final = (0.1, 0.5, 1, 5, 10, 30, 60, 120, 300, 600, 1800, 3600)
 
-disable_created_metrics()  # the moment each series began is of use to nobody here, and doubles their number
+# The moment each series began is of use to nobody here, and doubles their number.
+disable_created_metrics()  # type: ignore[no-untyped-call]  # typed everywhere but here
 
 
 class Mark(StrEnum):
