@@ -33,8 +33,12 @@ EVENTS: Final[Mapping[str, str]] = MappingProxyType(
         # Means.
         "lane.closed": "what a lane needs is away for every record; its records wait",
         "lane.opened": "what a lane needs is back; its records go on",
-        "database.away": "PostgreSQL cannot be reached; said once for the whole outage",
-        "database.returned": "PostgreSQL can be reached again",
+        "database.away": "the database cannot be reached; said once for the whole outage",
+        "database.returned": "the database can be reached again",
+        "postgres.made": "a new database cluster was made in the state folder",
+        "postgres.held": "the last processes of an earlier PostgreSQL still end; the start waits for them",
+        "postgres.started": "our own PostgreSQL serves",
+        "postgres.forced": "our own PostgreSQL did not end in its time and was killed",
         "bell.silent": "notifications do not arrive; new work is found by polling alone",
         # The machinery.
         "watchdog.withheld": "a part has gone silent; systemd is no longer told that all is well",

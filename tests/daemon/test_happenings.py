@@ -1,0 +1,107 @@
+"""The catalogue of events and the code that says them agree, both ways."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from daemon.happenings import EVENTS
+
+ROOT = Path(__file__).parents[2]
+SPEAKERS = {"log", "logger", "_log"}
+WAYS = {"debug", "info", "warning", "error", "exception", "critical", "log"}
+
+
+def sources() -> list[Path]:
+    """Every module of ours."""
+    return sorted(file for room in ("daemon", "storage", "stages") for file in (ROOT / room).rglob("*.py"))
+
+
+def said_events(source: str) -> Iterator[tuple[int, str | None]]:
+    """Yield line and event of every log call; None for an event that cannot be read from the code."""
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Call(func=ast.Attribute(value=speaker, attr=way), args=args) if way in WAYS:
+                if not _speaks(speaker):
+                    continue
+                words = args[1:] if way == "log" else args
+                for event in _events(words[0]) if words else [None]:
+                    yield node.lineno, event
+
+
+def _speaks(speaker: ast.expr) -> bool:
+    match speaker:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name in SPEAKERS
+        case ast.Call(func=ast.Attribute(attr=("get_logger" | "bind" | "unbind" | "new"))):
+            return True
+        case _:
+            return False
+
+
+def _events(word: ast.expr) -> list[str | None]:
+    match word:
+        case ast.Constant(value=str(event)):
+            return [event]
+        case ast.IfExp(body=yes, orelse=no):
+            return [*_events(yes), *_events(no)]
+        case _:
+            return [None]
+
+
+def test_every_event_is_in_the_catalogue() -> None:
+    """Nothing is said that an operator cannot look up."""
+    unknown = [
+        f"{file.relative_to(ROOT)}:{line}: {event}"
+        for file in sources()
+        for line, event in said_events(file.read_text("utf-8"))
+        if event not in EVENTS
+    ]
+    assert not unknown
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_every_event_of_the_catalogue_is_said_somewhere(event: str) -> None:
+    """Nothing is explained to an operator that can never happen."""
+    catalogue = ROOT / "daemon" / "happenings.py"
+    assert any(f'"{event}"' in file.read_text("utf-8") for file in sources() if file != catalogue)
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_an_event_is_a_dotted_noun_and_what_befell_it(event: str) -> None:
+    """One form for all, and a meaning that is one short line."""
+    assert re.fullmatch(r"[a-z_]+\.[a-z_]+", event)
+    assert 10 < len(EVENTS[event]) <= 100
+    assert EVENTS[event][0].islower()
+    assert not EVENTS[event].endswith(".")
+
+
+def test_the_operators_are_told_about_every_event() -> None:
+    """docs/operators.md lists each event above DEBUG, and none that there is not."""
+    told = set(
+        re.findall(
+            r"^\| `([a-z_]+\.[a-z_]+)` \|", (ROOT / "docs/operators.md").read_text("utf-8"), re.MULTILINE
+        )
+    )
+    assert told == set(EVENTS)
+
+
+@pytest.mark.parametrize(
+    ("source", "events"),
+    [
+        ('log.info("a.b", x=1)', ["a.b"]),
+        ('self.log.warning("a.b")', ["a.b"]),
+        ('structlog.get_logger().log(20, "a.b")', ["a.b"]),
+        ('log.bind(x=1).error("a.b")', ["a.b"]),
+        ('log.error("a.b" if bad else "c.d")', ["a.b", "c.d"]),
+        ("log.info(event)", [None]),
+        ('log.info(f"a.{b}")', [None]),
+        ("log.exception()", [None]),
+        ('math.log("a.b")', []),
+    ],
+)
+def test_the_reader_of_log_calls_sees_them_all(source: str, events: list[str | None]) -> None:
+    """The two checks above rest on this."""
+    assert [event for _, event in said_events(source)] == events
