@@ -12,34 +12,27 @@ from uuid import UUID
 
 from attrs import frozen
 
-from storage.record import Findings, Milestone, Record, StopCode
+from storage.ending import Deferred, Hopeless, Reached
+from storage.record import Milestone, Record
 
-
-@frozen
-class Reached:
-    """The stage brought the record to its next milestone."""
-
-    findings: Findings
-
-
-@frozen
-class Deferred:
-    """No failure and no next milestone yet: come back after `delay` seconds (0 = at once, in the usual order)."""
-
-    delay: float
-    findings: Findings
-    state: str = ""  # for the owner's log and the milestone guard's reason: what the operation last said
-
-
-@frozen
-class Hopeless:
-    """No retry can help: the record is stopped with this code; `reason` is the full one for the service owner."""
-
-    code: StopCode
-    reason: str
+__all__ = [
+    "Child",
+    "ChildDied",
+    "ChildLimits",
+    "ChildRecipe",
+    "Children",
+    "Deferred",
+    "Hopeless",
+    "Outcome",
+    "Reached",
+    "Stage",
+    "Tools",
+    "lane_after",
+]
 
 
 Outcome = Reached | Deferred | Hopeless
+"""The three of an attempt's seven ends that a stage may declare."""
 
 
 @frozen(kw_only=True)
@@ -72,7 +65,7 @@ class Child(Protocol):
         """Wait for the next message; raises `ChildDied` with how it ended and the tail of its stderr."""
 
 
-class ChildDied(Exception):  # noqa: N818 - told as an event, not as a class of fault
+class ChildDied(Exception):
     """A child ended before its answer; the text says how (signal, memory, exit code) and its last words."""
 
 
@@ -83,7 +76,7 @@ class Children(Protocol):
         """Start a child for one use; it is dead when the block is left."""
 
     def borrowed(self, name: str, recipe: ChildRecipe) -> AbstractAsyncContextManager[Child]:
-        """Take a warm child of that name, or start one; it is kept when the block ends well, killed otherwise."""
+        """Take a warm child of that name, or start one; kept when the block ends well, killed otherwise."""
 
 
 @frozen(kw_only=True)
@@ -128,7 +121,7 @@ class Stage(Protocol):
         """Do the work on one record; safe to be cancelled at any await."""
 
     async def check_means(self) -> None:
-        """Raise `MeansAway` when what this stage needs is away for every record alike (model, disk, service)."""
+        """Raise `MeansAway` when what this stage needs is away for every record alike (model, disk)."""
 
 
 def lane_after(stages: Sequence[Stage], milestone: Milestone) -> str | None:

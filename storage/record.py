@@ -47,7 +47,8 @@ _MESSAGES = {
     StopCode.NO_AUDIO: "The file has no audio track. Send a file with sound.",
     StopCode.TOO_LONG: "The recording is longer than this service accepts. "
     "Cut it into shorter parts, or ask the service owner to raise the limit.",
-    StopCode.SILENT: "No speech was found in the recording. Check the microphone or the chosen track and send it again.",
+    StopCode.SILENT: "No speech was found in the recording. "
+    "Check the microphone or the chosen track and send it again.",
     StopCode.INCOMPLETE_RECOGNITION: "Too much of the speech could not be turned into text. "
     "Lift the stop to try again, or choose another recogniser.",
     StopCode.RECOGNISER_REFUSED: "The recogniser refused this recording. "
@@ -128,7 +129,7 @@ class Word:
 
 @frozen(kw_only=True)
 class Segment:
-    """A piece of recognised text; `slice` and `number` key it inside its record, times are from the file's start."""
+    """A piece of recognised text, keyed by `slice` and `number`; times are seconds from the file's start."""
 
     slice: int
     number: int

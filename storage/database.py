@@ -1,0 +1,200 @@
+"""The one crossing from Trio to PostgreSQL.
+
+Every function with SQL is asyncio-flavoured, small, and named `_in_<verb>`; every public one is
+Trio-flavoured and calls `transact` once. A transaction that begins and ends inside one asyncio-flavoured
+function sends its ROLLBACK under cancellation; a context manager held across the border does not.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import trio_asyncio
+from trio_asyncio import aio_as_trio
+
+import psycopg
+import psycopg.waiting
+import trio
+from attrs import frozen
+from psycopg import AsyncConnection
+from psycopg.rows import TupleRow
+from psycopg_pool import AsyncConnectionPool, PoolTimeout
+
+from storage.errors import DatabaseRefused, DatabaseUnavailable, DataRefused
+
+__all__ = ["Connection", "Database", "open_database", "open_loop"]
+
+open_loop = trio_asyncio.open_loop
+
+# trio_asyncio replaces asyncio's function, and psycopg took it by name when it was imported: whoever
+# imported psycopg earlier than us got the one that knows nothing of Trio.
+psycopg.waiting.get_running_loop = asyncio.get_running_loop  # type: ignore[attr-defined]
+
+Connection = AsyncConnection[TupleRow]
+P = ParamSpec("P")
+T = TypeVar("T")
+
+OLDEST_SERVER = 140_000
+_MIB = 2**20
+# SQLSTATE classes that speak of the world and not of our statement: connection, resources, operator
+# intervention, system error, lock not available, serialisation.
+_WORLD = ("08", "53", "57", "58", "55", "40")
+_READ_ONLY = "25006"
+
+
+@frozen(kw_only=True)
+class Database:
+    """An open pool of connections, each in autocommit: one statement needs no transaction around it."""
+
+    dsn: str
+    call_seconds: float
+    listens: bool
+    _pool: AsyncConnectionPool[Connection]
+
+    async def transact(
+        self,
+        work: Callable[Concatenate[Connection, P], Awaitable[T]],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        """Run asyncio-flavoured `work` on one connection, within the deadline of one call.
+
+        Raises DatabaseUnavailable when PostgreSQL is away or too slow (whether a write was committed is then
+        unknown) and DataRefused when a value was refused for what it is.
+        """
+        return await self.transact_within(self.call_seconds, work, *args, **kwargs)
+
+    async def transact_within(
+        self,
+        seconds: float,
+        work: Callable[Concatenate[Connection, P], Awaitable[T]],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        """Do as `transact` does, with a deadline of its own."""
+
+        async def inside() -> T:
+            async with self._pool.connection(timeout=seconds) as connection:
+                return await work(connection, *args, **kwargs)
+
+        try:
+            with trio.fail_after(seconds):
+                result: T = await aio_as_trio(inside)()
+        except trio.TooSlowError as error:
+            message = f"the database did not answer within {seconds:g} s"
+            raise DatabaseUnavailable(message) from error
+        except (psycopg.Error, PoolTimeout, UnicodeEncodeError) as error:
+            raise _of_ours(error) from error
+        return result
+
+    async def hear(self, channel: str, heard: Callable[[str], None], started: Callable[[], None]) -> None:
+        """LISTEN on a connection of its own; call `heard(payload)` for each notification until cancelled.
+
+        `started()` is called once the server has said yes. Raises DatabaseUnavailable when it ends.
+        """
+
+        async def inside() -> None:
+            async with await psycopg.AsyncConnection.connect(self.dsn, autocommit=True) as connection:
+                await connection.execute(psycopg.sql.SQL("LISTEN {}").format(psycopg.sql.Identifier(channel)))
+                started()
+                async for notification in connection.notifies():
+                    heard(notification.payload)
+
+        try:
+            await aio_as_trio(inside)()
+        except psycopg.Error as error:
+            raise _of_ours(error) from error
+
+
+@asynccontextmanager
+async def open_database(
+    dsn: str, *, pool_size: int, call_seconds: float, statement_seconds: float, listen: bool
+) -> AsyncIterator[Database]:
+    """Open the pool inside a running `open_loop()`; close it, bounded, on any way out.
+
+    Raises DatabaseUnavailable when nobody answers, DatabaseRefused when the DSN makes no sense or the server
+    is older than PostgreSQL 14.
+    """
+    pool = AsyncConnectionPool[Connection](
+        _whole_dsn(dsn, statement_seconds),
+        min_size=1,
+        max_size=pool_size,
+        open=False,
+        kwargs=_connection_arguments(listen=listen),
+        timeout=call_seconds,
+        reconnect_timeout=call_seconds,
+        check=AsyncConnectionPool.check_connection if not listen else None,
+    )
+    database = Database(dsn=dsn, call_seconds=call_seconds, listens=listen, pool=pool)
+    try:
+        try:
+            with trio.fail_after(call_seconds + 5):
+                await aio_as_trio(_in_open)(pool, call_seconds)
+        except trio.TooSlowError as error:
+            raise DatabaseUnavailable(_away(dsn, "no answer")) from error
+        except (psycopg.Error, PoolTimeout) as error:
+            raise DatabaseUnavailable(_away(dsn, str(error))) from error
+        await database.transact(_in_check_server)
+        yield database
+    finally:
+        with trio.move_on_after(3, shield=True):
+            await aio_as_trio(pool.close)(2)
+
+
+async def _in_open(pool: AsyncConnectionPool[Connection], seconds: float) -> None:
+    # The pool keeps the cause of a failed connection to itself, so the first one is made by hand.
+    async with await psycopg.AsyncConnection.connect(str(pool.conninfo)):
+        pass
+    await pool.open(wait=True, timeout=seconds)
+
+
+async def _in_check_server(connection: Connection) -> None:
+    version = connection.info.server_version
+    if version < OLDEST_SERVER:
+        message = f"the server is PostgreSQL {version // 10_000}; Rubezh needs 14 or newer"
+        raise DatabaseRefused(message)
+
+
+def _connection_arguments(*, listen: bool) -> dict[str, Any]:
+    # A transaction-mode pooler hands each transaction another server session, so nothing may be left in one.
+    return {"autocommit": True} | ({} if listen else {"prepare_threshold": None})
+
+
+def _whole_dsn(dsn: str, statement_seconds: float) -> str:
+    try:
+        given = psycopg.conninfo.conninfo_to_dict(dsn)
+        options = f"{given.get('options') or ''} -c statement_timeout={int(statement_seconds * 1000)}"
+        return psycopg.conninfo.make_conninfo(
+            dsn,
+            options=options.strip(),
+            application_name=given.get("application_name") or "rubezh",
+            connect_timeout=given.get("connect_timeout") or 5,
+            keepalives_idle=given.get("keepalives_idle") or 10,
+            tcp_user_timeout=given.get("tcp_user_timeout") or 20_000,
+        )
+    except psycopg.ProgrammingError as error:
+        message = f"database.dsn is not a PostgreSQL connection string ({str(error).strip()})"
+        raise DatabaseRefused(message) from error
+
+
+def _away(dsn: str, cause: str) -> str:
+    where = psycopg.conninfo.conninfo_to_dict(dsn)
+    host, name = where.get("host") or "the local socket", where.get("dbname") or "the default database"
+    why = " ".join(cause.split())
+    return f"PostgreSQL at {host}, {name}, cannot be reached ({why}); start it or set database.dsn"
+
+
+def _of_ours(error: Exception) -> Exception:
+    """Say whose fault a driver's error is: the world's, the value's, or (unchanged) our own."""
+    state = getattr(error, "sqlstate", None) or ""
+    cause = " ".join(str(error).split()) or type(error).__name__
+    if state[:2] in ("22", "23"):
+        return DataRefused(f"the database refused a value ({cause})")
+    if isinstance(error, psycopg.DataError | UnicodeEncodeError):  # never sent: NUL, or half a surrogate
+        return DataRefused(f"the database driver refused a value ({cause})")
+    if state[:2] in _WORLD or state == _READ_ONLY:
+        return DatabaseUnavailable(f"the database cannot serve just now ({cause})")
+    if not state and isinstance(error, psycopg.OperationalError | psycopg.InterfaceError | PoolTimeout):
+        return DatabaseUnavailable(f"the database is away ({cause})")
+    return error

@@ -1,0 +1,2 @@
+-- The id of this installation.
+SELECT id FROM installation

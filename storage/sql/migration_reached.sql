@@ -1,0 +1,2 @@
+-- The newest step taken.
+SELECT coalesce(max(number), 0) FROM migrations

@@ -1,0 +1,24 @@
+-- All that the poll shows of one record, to its owner (or, with no owner named, to the service owner).
+-- The place in the queue is counted to a bound: past it nobody needs the exact number.
+SELECT
+    r.id, r.owner_id, r.milestone, r.milestone_since, r.created_at, r.failures, r.edition,
+    r.stop_code, r.stop_reason, r.stopped_at, r.stopped_by,
+    r.title, r.description, r.topics, r.filename, r.asked_language, r.found_language,
+    r.declared_seconds, r.decoded_seconds, r.audio_warnings, r.recogniser, r.recognised_seconds,
+    CASE WHEN r.milestone = 'done' THEN r.recognised_text END AS text,
+    r.claim_token IS NOT NULL AS held,
+    greatest(extract(epoch FROM r.wake_at - clock_timestamp()), 0)::double precision AS wakes_in,
+    CASE WHEN r.lane IS NOT NULL AND r.stop_code IS NULL AND r.claim_token IS NULL
+              AND (r.wake_at IS NULL OR r.wake_at <= clock_timestamp())
+    THEN 1 + (
+        SELECT count(*) FROM (
+            SELECT FROM records AS ahead
+            WHERE ahead.lane = r.lane AND ahead.store_id = r.store_id AND ahead.wake_at IS NULL
+              AND ahead.stop_code IS NULL AND ahead.deleted_at IS NULL AND ahead.milestone <> 'done'
+              AND (ahead.created_at, ahead.id) < (r.created_at, r.id)
+            LIMIT %(most_ahead)s
+        ) AS counted
+    ) END AS queue_position
+FROM records AS r
+WHERE r.id = %(id)s AND r.deleted_at IS NULL
+  AND (%(owner_id)s::uuid IS NULL OR r.owner_id = %(owner_id)s)

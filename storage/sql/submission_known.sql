@@ -1,0 +1,2 @@
+-- Was this record accepted?
+SELECT 1 FROM records WHERE id = %(id)s

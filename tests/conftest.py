@@ -1,0 +1,97 @@
+"""What the tests share: one real PostgreSQL for the session, a migrated database of its own for each test."""
+
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import psycopg
+import pytest
+import trio
+
+from storage.database import Database, open_database, open_loop
+from storage.migrate import migrate
+
+TEMPLATE = "rubezh_template"
+
+
+def dsn_of(cluster: str, database: str) -> str:
+    """Return the cluster's DSN with another database named in it."""
+    return psycopg.conninfo.make_conninfo(cluster, dbname=database)
+
+
+@pytest.fixture(scope="session")
+def reachable() -> Iterator[Path]:
+    """A temporary folder that other users may pass through (pytest's own are private)."""
+    folder = Path(tempfile.mkdtemp(prefix="rubezh-"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def cluster(reachable: Path) -> Iterator[str]:
+    """The DSN of the session's PostgreSQL, which holds a migrated template database.
+
+    It does not wait for the disk: what must survive a power cut is tested on clusters of its own.
+    """
+    command = [sys.executable, "-m", "tests.cluster", str(reachable / "cluster")]
+    server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert server.stdout is not None
+    assert server.stdin is not None
+    dsn = server.stdout.readline().strip()
+    assert dsn, "the session's PostgreSQL did not start; its own words are above"
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        for setting in ("fsync = off", "full_page_writes = off", "max_wal_size = '4GB'"):
+            connection.execute(f"ALTER SYSTEM SET {setting}")
+        connection.execute("SELECT pg_reload_conf()")
+        connection.execute(f"CREATE DATABASE {TEMPLATE}")
+    trio.run(_migrate, dsn_of(dsn, TEMPLATE))
+    yield dsn
+    server.communicate(timeout=60)
+
+
+@pytest.fixture
+def empty_dsn(cluster: str) -> Iterator[str]:
+    """The DSN of a database of this test's own with nothing in it."""
+    yield from _own_database(cluster, "template0")
+
+
+@pytest.fixture
+def dsn(cluster: str) -> Iterator[str]:
+    """The DSN of a migrated database of this test's own."""
+    yield from _own_database(cluster, TEMPLATE)
+
+
+@pytest.fixture
+async def loop() -> AsyncIterator[None]:
+    """A running asyncio loop inside this test's Trio run."""
+    async with open_loop():
+        yield
+
+
+@pytest.fixture
+async def database(loop: None, dsn: str) -> AsyncIterator[Database]:
+    """An open, migrated database of this test's own."""
+    async with open_database(dsn, pool_size=10, call_seconds=20, statement_seconds=10, listen=True) as opened:
+        yield opened
+
+
+def _own_database(cluster: str, template: str) -> Iterator[str]:
+    name = f"t_{uuid4().hex}"
+    with psycopg.connect(cluster, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
+    yield dsn_of(cluster, name)
+    with psycopg.connect(cluster, autocommit=True) as connection:
+        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+async def _migrate(dsn: str) -> None:
+    async with (
+        open_loop(),
+        open_database(dsn, pool_size=2, call_seconds=20, statement_seconds=10, listen=True) as database,
+    ):
+        await migrate(database)
