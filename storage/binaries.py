@@ -62,10 +62,15 @@ def _may(entry: os.stat_result, wanted: int, user: SystemUser) -> bool:
 
 def closed_at(path: Path, user: SystemUser) -> Path | None:
     """Return the first folder on the way to `path` (itself included) the user cannot pass, or None."""
-    for folder in (*reversed(path.parents), path):
+    real = path.resolve()
+    for folder in (*reversed(real.parents), real):
         if not _may(folder.stat(), os.X_OK, user):
             return folder
     return None
+
+
+def _real_bin(programs: Binaries) -> Path:
+    return Path(programs.program("postgres")).resolve().parent  # some installers link every single file
 
 
 def _readable_throughout(root: Path, user: SystemUser) -> bool:
@@ -101,7 +106,7 @@ def reachable_binaries(home: Path, user: SystemUser | None) -> Binaries:
             shutil.rmtree(old)
     if copy.is_dir():
         return Binaries(copy, ours.version)
-    if user is None or (closed_at(ours.root, user) is None and _readable_throughout(ours.root, user)):
+    if user is None or (closed_at(_real_bin(ours), user) is None and _readable_throughout(ours.root, user)):
         return ours
     new = home / f"{copy.name}.new"
     shutil.copytree(ours.root, new, ignore=_left_out, copy_function=_copied)

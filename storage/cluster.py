@@ -27,6 +27,8 @@ LAST_WORDS_BYTES = 1200
 # Settings a service owner may overrule with ALTER SYSTEM.
 _CONFIGURATION = """\
 # Written by Rubezh at every start. ALTER SYSTEM overrules it and is kept.
+fsync = on
+full_page_writes = on
 max_connections = 100
 shared_buffers = 64MB
 max_wal_size = 512MB
@@ -86,8 +88,6 @@ class ClusterHome:
             "unix_socket_permissions": "0700",
             "logging_collector": "off",
             "log_destination": "stderr",
-            "fsync": "on",
-            "full_page_writes": "on",
         }
         return ["-D", str(self.data), *(part for item in settings.items() for part in ("-c", "=".join(item)))]
 
@@ -105,39 +105,42 @@ def cluster_home(folder: Path) -> ClusterHome:
     elif (closed := closed_at(folder, home.user)) is not None:
         raise StateFolderRefused(
             f"as root the embedded PostgreSQL runs as the system user {home.user.name}, who may not enter "
-            f"{closed}; choose a state folder that user can reach with --state, or allow it with chmod o+x {closed}"
+            f"{closed}; choose a state folder that user can reach with --state, "
+            f"or allow it with chmod o+x {closed}"
         )
     return home
 
 
 def _server_user(data: Path) -> SystemUser:
     """Whoever owns the data, else the first of `SYSTEM_USERS` this machine knows."""
-    try:
-        found = pwd.getpwuid(data.stat().st_uid)
-        if found.pw_uid != 0:
-            return SystemUser(found.pw_name, found.pw_uid, found.pw_gid)
-    except (FileNotFoundError, KeyError):
-        pass  # no cluster yet, or its user is gone: `make_ours` hands it to the next
-    for name in SYSTEM_USERS:
-        try:
-            found = pwd.getpwnam(name)
-        except KeyError:
-            continue
-        return SystemUser(found.pw_name, found.pw_uid, found.pw_gid)
+    known = list(filter(None, map(_known_user, (data.stat().st_uid,) if data.exists() else SYSTEM_USERS)))
+    if known and known[0].uid != 0:
+        return known[0]
+    if data.exists():
+        raise StateFolderRefused(
+            f"the owner of PostgreSQL's data in {data} is root or unknown, and PostgreSQL cannot run "
+            f"as such; hand the data to another with chown -R USER {data}"
+        )
     raise StateFolderRefused(
         "PostgreSQL does not run as root, and this machine knows none of the users "
         f"{', '.join(SYSTEM_USERS)}; add one of them (useradd --system {NAME}) or do not run as root"
     )
 
 
-def _check_known(uid: int) -> None:
+def _known_user(who: str | int) -> SystemUser | None:
     try:
-        pwd.getpwuid(uid)
+        found = pwd.getpwuid(who) if isinstance(who, int) else pwd.getpwnam(who)
     except KeyError:
+        return None
+    return SystemUser(found.pw_name, found.pw_uid, found.pw_gid)
+
+
+def _check_known(uid: int) -> None:
+    if _known_user(uid) is None:
         raise StateFolderRefused(
             f"PostgreSQL will not run as user {uid}, who has no line in /etc/passwd; "
             "add one, or run as another user"
-        ) from None
+        )
 
 
 def lay_out(home: ClusterHome) -> None:

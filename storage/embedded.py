@@ -37,6 +37,7 @@ log = structlog.get_logger()
 LOCK_SECONDS = 60.0
 MAKE_SECONDS = 120.0
 READY_SECONDS = 600.0  # recovery after a crash replays the whole log
+STARTING_SECONDS = 10.0  # how long another command waits for a cluster that is just starting
 STOP_SECONDS = 30.0
 QUIT_SECONDS = 5.0
 POLL_SECONDS = 0.02
@@ -102,7 +103,7 @@ async def embedded_postgres(
             )
             start = _Start(home, programs, setup, os.fstat(log_file).st_size)
             await _make_data(start)
-            serving = evolve(setup, when_we_die=signal.SIGINT, privileges_fixed=False)
+            serving = evolve(setup, when_we_die=signal.SIGINT)
             server = spawn_program([programs.program("postgres"), *home.server_arguments()], serving)
         try:
             await _until_ready(start, server, ready_seconds)
@@ -113,18 +114,23 @@ async def embedded_postgres(
 
 
 async def running_dsn(folder: StateFolder) -> str | None:
-    """Return the address of the state folder's cluster if another process runs it, else None."""
+    """Return the address of the state folder's cluster if another process runs it, else None.
+
+    Waits a little for one that is just starting. Raises `EmbeddedPostgresFailed` when it will not have us.
+    """
     home = ClusterHome(folder.postgres, None)
-    with trio.move_on_after(10.0):
-        while True:
-            match await knock(home.socket, user=NAME, database=NAME):
-                case Answer.READY:
-                    return home.dsn
-                case Answer.NOBODY:
-                    return None
-                case Answer.NOT_YET:
-                    await trio.sleep(POLL_SECONDS)
+    with trio.move_on_after(STARTING_SECONDS):
+        while (answer := await _knock(home)) is Answer.NOT_YET:  # noqa: ASYNC110 - another process's server
+            await trio.sleep(POLL_SECONDS)
+        return home.dsn if answer is Answer.READY else None
     return None
+
+
+async def _knock(home: ClusterHome) -> Answer:
+    try:
+        return await knock(home.socket, user=NAME, database=NAME)
+    except KnockRefused as refused:
+        raise EmbeddedPostgresFailed(f"the embedded PostgreSQL does not let us in: {refused}") from refused
 
 
 @asynccontextmanager
@@ -191,13 +197,10 @@ async def _make_data(start: _Start) -> None:
         *("-c", "exit_on_error=on", "postgres"),
     ]
     await _run(start, "could not be made", initdb, start.setup)
-    wish, words = os.pipe()
-    try:
-        os.write(words, f"CREATE DATABASE {NAME}\n".encode())
-        os.close(words)
-        await _run(start, "could not make its database", alone, evolve(start.setup, stdin=wish))
-    finally:
-        os.close(wish)
+    with os.fdopen(os.memfd_create("wish"), "w+b", buffering=0) as wish:
+        wish.write(f"CREATE DATABASE {NAME}\n".encode())
+        wish.seek(0)
+        await _run(start, "could not make its database", alone, evolve(start.setup, stdin=wish.fileno()))
     new.rename(home.data)
     sync(home.folder)
     log.info("postgres.made", folder=str(home.data), version=start.programs.version)
@@ -218,12 +221,8 @@ async def _run(start: _Start, what: str, argv: list[str], setup: ProcessSetup) -
 async def _until_ready(start: _Start, server: Process, seconds: float) -> None:
     with trio.move_on_after(seconds):
         while True:
-            try:
-                if await knock(start.home.socket, user=NAME, database=NAME) is Answer.READY:
-                    return
-            except KnockRefused as refused:
-                sentence = f"the embedded PostgreSQL does not let us in: {refused}"
-                raise EmbeddedPostgresFailed(sentence) from refused
+            if await _knock(start.home) is Answer.READY:
+                return
             with trio.move_on_after(POLL_SECONDS):
                 raise start.failed("did not start", await server.wait())
     words = last_words(start.home, start.log_from)

@@ -69,7 +69,7 @@ class StateFolder:
             if not self.path.exists():
                 self.path.mkdir(parents=True, exist_ok=True)
                 self.path.chmod(0o755 if os.geteuid() == 0 else _PRIVATE)
-            self._check_ours()
+            self._check_ours(self.path)
             for folder, mode in (
                 (self.postgres, passable),
                 (self.store, _PRIVATE),
@@ -77,6 +77,7 @@ class StateFolder:
                 (self.owed, _PRIVATE),
             ):
                 folder.mkdir(exist_ok=True)
+                self._check_ours(folder)
                 folder.chmod(mode)
         except OSError as error:
             raise StateFolderRefused(
@@ -84,12 +85,17 @@ class StateFolder:
                 "choose another with --state"
             ) from error
 
-    def _check_ours(self) -> None:
-        owner, me = self.path.stat().st_uid, os.geteuid()
-        if owner != me:
+    def _check_ours(self, folder: Path) -> None:
+        found, me = folder.stat(), os.geteuid()
+        if found.st_uid != me:
             raise StateFolderRefused(
-                f"the state folder {self.path} belongs to user {owner} and this is user {me}; "
+                f"the state folder {folder} belongs to user {found.st_uid} and this is user {me}; "
                 "run as its owner or choose another with --state"
+            )
+        if found.st_mode & 0o002:
+            raise StateFolderRefused(
+                f"everybody may write into the state folder {folder}; forbid it (chmod o-w {folder}) "
+                "or choose another with --state"
             )
 
     @contextmanager

@@ -56,13 +56,11 @@ def understood(heard: bytes) -> Answer:
     kind, length = heard[:1], struct.unpack_from("!i", heard, 1)[0]
     if kind == b"R":
         return Answer.READY
-    fields = {
-        part[:1]: part[1:].decode("utf-8", "replace") for part in heard[_HEAD : 1 + length].split(b"\0")
-    }
-    match fields.get(b"C"):
-        case code if code == _CANNOT_CONNECT_NOW:
-            return Answer.NOT_YET
-        case code if code == _TOO_MANY_CONNECTIONS:
-            return Answer.READY
-        case code:
-            raise KnockRefused(f"{fields.get(b'M', 'an answer that is not PostgreSQL')} ({code})")
+    parts = heard[_HEAD : 1 + length].split(b"\0")
+    fields = {part[:1]: part[1:].decode("utf-8", "replace") for part in parts}
+    code = fields.get(b"C")
+    if code == _CANNOT_CONNECT_NOW:
+        return Answer.NOT_YET
+    if code == _TOO_MANY_CONNECTIONS:
+        return Answer.READY
+    raise KnockRefused(f"{fields.get(b'M', 'no PostgreSQL answers there')} ({code})")

@@ -6,10 +6,11 @@ Run by its path, before anything else is imported::
     python -I lifeline.py KEY=VALUE... module NAME ARGUMENT...
 
 Keys: `parent` (the pid that must still be our parent), `signal` (sent to us when it dies), `uid` and `gid`,
-`memory` and `file` (bytes), `cpu` (seconds), `privileges=fixed` (nothing we start can gain any).
-It imports nothing of ours: a child must not pay for what it does not use.
+`memory` and `file` (bytes), `cpu` (seconds). It imports nothing of ours: a child must not pay for what it
+does not use.
 """
 
+import contextlib
 import ctypes
 import os
 import resource
@@ -59,8 +60,16 @@ def keep_within(limits: Mapping[str, int]) -> None:
         resource.setrlimit(_LIMITS[name], (most, hard))
 
 
+def be_the_first_to_go() -> None:
+    """When the machine runs out of memory, have the kernel end us and not the daemon or its database."""
+    with contextlib.suppress(OSError):  # a sandbox may forbid it: then the kernel chooses as it always did
+        score = os.open("/proc/self/oom_score_adj", os.O_WRONLY)
+        os.write(score, b"500")
+        os.close(score)
+
+
 def main(words: Sequence[str]) -> None:
-    """Set ourselves up as the words say, then become the program or the module."""
+    """Set ourselves up as the words say, give up gaining privileges, become the program or the module."""
     mode = next(number for number, word in enumerate(words) if "=" not in word)
     asked = dict(word.split("=", 1) for word in words[:mode])
     os.umask(0o077)
@@ -68,12 +77,12 @@ def main(words: Sequence[str]) -> None:
         become(int(asked["uid"]), int(asked["gid"]))
     die_with_parent(int(asked["parent"]), int(asked["signal"]))
     keep_within({name: int(asked[name]) for name in _LIMITS if name in asked})
-    if asked.get("privileges") == "fixed":
-        _prctl(_PR_SET_NO_NEW_PRIVS, 1)
+    _prctl(_PR_SET_NO_NEW_PRIVS, 1)
 
     kind, *rest = words[mode:]
     if kind == "exec":
         os.execv(rest[0], rest)  # noqa: S606 - the program was named in full by our own parent
+    be_the_first_to_go()
     # Isolated mode drops the folder our packages are in when they run from a checkout.
     ours = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100,PTH120 - pathlib costs 10 ms
     if ours not in sys.path:

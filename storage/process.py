@@ -45,7 +45,6 @@ class ProcessSetup:
     memory_bytes: int | None = None
     cpu_seconds: int | None = None
     file_bytes: int | None = None
-    privileges_fixed: bool = True
 
 
 class Process:
@@ -71,6 +70,11 @@ class Process:
                 os.close(fd)
             self._reap()
         return int(self._popen.returncode)
+
+    def has_ended(self) -> bool:
+        """Tell at once whether it is over, without waiting for it."""
+        over = os.WEXITED | os.WNOHANG | os.WNOWAIT
+        return self._popen.returncode is not None or os.waitid(os.P_PIDFD, self._pidfd, over) is not None
 
     def send(self, sig: signal.Signals) -> None:
         """Send a signal; nobody else can be hit, and one that has ended takes no harm."""
@@ -99,8 +103,6 @@ def _lifeline_words(setup: ProcessSetup) -> Iterable[str]:
     for name, most in limits.items():
         if most is not None:
             yield f"{name}={most}"
-    if setup.privileges_fixed:
-        yield "privileges=fixed"
 
 
 def _spawn(flags: Sequence[str], kind: str, argv: Sequence[str], setup: ProcessSetup) -> Process:
@@ -127,7 +129,7 @@ def spawn_program(argv: Sequence[str], setup: ProcessSetup) -> Process:
 
 def spawn_module(module: str, arguments: Sequence[str], setup: ProcessSetup) -> Process:
     """Start `python -m module arguments...`; raises OSError when there can be no new process."""
-    return _spawn(["-I", "-B"], "module", [module, *arguments], setup)
+    return _spawn(["-I", "-B", "-X", "utf8", "-X", "faulthandler"], "module", [module, *arguments], setup)
 
 
 async def end(process: Process, sig: signal.Signals, seconds: float) -> int:
