@@ -17,6 +17,7 @@ EVENTS: Final[Mapping[str, str]] = MappingProxyType(
         "request.failed": "a request ended in an error of ours; its sender got a 500",
         "record.claimed": "a worker took the record and starts its next stage",
         "record.reached": "a stage succeeded: the record is at its next milestone",
+        "audio.converted": "a recording was decoded; its lengths, and what a person should know of it",
         "record.deferred": "a stage ended well with more to do later",
         "record.failed": "a stage failed; the record is tried again later",
         "record.timed_out": "an attempt took longer than it may and was ended; it counts as a failure",

@@ -1,0 +1,97 @@
+"""What the converting stage and its child say to each other: one JSON object a line."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from attrs import frozen
+from cattrs import Converter
+
+from storage.record import StopCode
+
+_converter = Converter(forbid_extra_keys=True)
+
+
+@frozen(kw_only=True)
+class Request:
+    """Decode `source` into `target`, both whole paths; the target has its name only when it is whole."""
+
+    source: str
+    target: str
+    track: int | None  # which of the audio tracks, from 0; None: the first that can be decoded
+    longest_seconds: float
+
+
+@frozen(kw_only=True)
+class Progressed:
+    """A sign of life, at most two a second."""
+
+    decoded_seconds: float
+
+
+@frozen(kw_only=True)
+class Caution:
+    """Something a person should know about a recording that was decoded all the same."""
+
+    code: str
+    sentence: str
+
+
+@frozen(kw_only=True)
+class Finished:
+    """The copy is whole and durable (its folder is not: that is the reader's to fsync)."""
+
+    declared_seconds: float | None  # what the file says of itself; None when it says nothing
+    decoded_seconds: float  # what the copy holds, gaps on the file's own line included
+    bad_packets: int
+    track: int
+    channels: int
+    codec: str
+    cautions: tuple[Caution, ...]
+
+
+@frozen(kw_only=True)
+class Refused:
+    """The recording itself is at fault: no other try can help."""
+
+    code: StopCode
+    reason: str
+
+
+@frozen(kw_only=True)
+class Failed:
+    """The work failed through no proven fault of the recording; `errno` is the system's, where it had one."""
+
+    reason: str
+    errno: int | None
+
+
+Answer = Progressed | Finished | Refused | Failed
+
+_NAMES: dict[str, type[Answer]] = {
+    "progressed": Progressed,
+    "finished": Finished,
+    "refused": Refused,
+    "failed": Failed,
+}
+
+
+def request_to_json(request: Request) -> dict[str, Any]:
+    """Return the request as plain data."""
+    return dict(_converter.unstructure(request))
+
+
+def request_from_json(message: Mapping[str, Any]) -> Request:
+    """Return the request that `request_to_json` made; raises when it is none."""
+    return _converter.structure(message, Request)
+
+
+def answer_to_json(answer: Answer) -> dict[str, Any]:
+    """Return the answer as plain data with its name under `event`."""
+    name = next(name for name, kind in _NAMES.items() if isinstance(answer, kind))
+    return {"event": name, **_converter.unstructure(answer)}
+
+
+def answer_from_json(message: Mapping[str, Any]) -> Answer:
+    """Return the answer that `answer_to_json` made; raises when it is none."""
+    fields = {name: value for name, value in message.items() if name != "event"}
+    return _converter.structure(fields, _NAMES[message["event"]])
