@@ -8,7 +8,7 @@ SELECT
     CASE WHEN r.milestone = 'done' THEN r.recognised_text END AS text,
     r.claim_token IS NOT NULL AS held,
     greatest(extract(epoch FROM r.wake_at - clock_timestamp()), 0)::double precision AS wakes_in,
-    CASE WHEN r.lane IS NOT NULL AND r.stop_code IS NULL AND r.claim_token IS NULL
+    CASE WHEN r.lane IS NOT NULL AND r.stop_code IS NULL
               AND (r.wake_at IS NULL OR r.wake_at <= clock_timestamp())
     THEN 1 + (
         SELECT count(*) FROM (

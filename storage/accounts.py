@@ -1,0 +1,171 @@
+"""Accounts and their tokens. A token's secret is shown once; the database keeps its SHA-256 only.
+
+A secret holds 256 random bits, so a plain hash is enough: nobody can try them all, and looking the hash up
+tells nothing about the secret by the time it takes.
+"""
+
+import hashlib
+import secrets
+from datetime import datetime
+from uuid import UUID
+
+from psycopg.rows import class_row, dict_row
+
+from storage.account import Account, Token
+from storage.database import Connection, Database
+from storage.errors import Refused
+from storage.ids import new_id
+from storage.sql import query
+
+SECRET_PREFIX = "rbz_"  # noqa: S105 - what every secret begins with, so that leaked ones can be searched for
+_SECRET_BYTES = 32
+
+
+async def add_account(database: Database, name: str) -> Account:
+    """Make an account; raises Refused when the name is empty, taken, or no text for a database."""
+    if not name.strip() or not name.isprintable():
+        raise Refused("an account needs a name of printable letters; give it one")
+    account = await database.transact(_in_add_account, name)
+    if account is None:
+        raise Refused(f"there is an account named {name!r} already; choose another name")
+    return account
+
+
+async def find_or_add_account(database: Database, name: str) -> Account:
+    """Return the account of that name, made if need be; of those who come at once only one makes it."""
+    return (
+        await database.transact(_in_find_account, name)
+        or await database.transact(_in_add_account, name)
+        or await add_account(database, name)
+    )
+
+
+async def find_account(database: Database, name: str) -> Account | None:
+    """Return the account of that name."""
+    return await database.transact(_in_find_account, name)
+
+
+async def list_accounts(database: Database) -> tuple[Account, ...]:
+    """Return every account, by name."""
+    return await database.transact(_in_list_accounts)
+
+
+async def disable_account(database: Database, account_id: UUID, *, disabled: bool = True) -> Account | None:
+    """Close an account (its tokens open nothing) or open it again; its records are worked on all the same."""
+    return await database.transact(_in_disable_account, account_id, disabled)
+
+
+async def remove_account(database: Database, account: Account) -> None:
+    """Remove an account without records; raises Refused while it has any."""
+    records = await database.transact(_in_remove_account, account.id)
+    if records:
+        raise Refused(
+            f"account {account.name!r} has {records} record(s); hand them over or delete them by name first"
+        )
+
+
+async def issue_token(
+    database: Database, account_id: UUID, name: str, expires_at: datetime | None
+) -> tuple[Token, str]:
+    """Make a token; return it with its secret, which cannot be had again."""
+    secret = SECRET_PREFIX + secrets.token_urlsafe(_SECRET_BYTES)
+    return await database.transact(_in_issue_token, account_id, name, expires_at, _hash(secret)), secret
+
+
+async def revoke_token(database: Database, token_id: UUID) -> Token | None:
+    """Make a token open nothing from now on; None when there is no such token."""
+    return await database.transact(_in_revoke_token, token_id)
+
+
+async def list_tokens(database: Database, account_id: UUID) -> tuple[Token, ...]:
+    """Return the tokens of an account, the oldest first, revoked and expired ones too."""
+    return await database.transact(_in_list_tokens, account_id)
+
+
+async def account_of_secret(database: Database, secret: str) -> Account | None:
+    """Return whose secret this is.
+
+    None for one that is wrong, revoked, expired, or of a disabled account: all alike, for the same work.
+    """
+    return await database.transact(_in_account_of_secret, _hash(secret))
+
+
+def _hash(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()
+
+
+async def _in_add_account(connection: Connection, name: str) -> Account | None:
+    async with connection.cursor(row_factory=class_row(Account)) as cursor:
+        await cursor.execute(query("account_added"), {"id": new_id(), "name": name})
+        return await cursor.fetchone()
+
+
+async def _in_find_account(connection: Connection, name: str) -> Account | None:
+    async with connection.cursor(row_factory=class_row(Account)) as cursor:
+        await cursor.execute(query("account_found"), {"name": name})
+        return await cursor.fetchone()
+
+
+async def _in_list_accounts(connection: Connection) -> tuple[Account, ...]:
+    async with connection.cursor(row_factory=class_row(Account)) as cursor:
+        await cursor.execute(query("accounts_listed"))
+        return tuple(await cursor.fetchall())
+
+
+async def _in_disable_account(connection: Connection, account_id: UUID, disabled: bool) -> Account | None:  # noqa: FBT001 - crossed by place
+    async with connection.cursor(row_factory=class_row(Account)) as cursor:
+        await cursor.execute(query("account_disabled"), {"id": account_id, "disabled": disabled})
+        return await cursor.fetchone()
+
+
+async def _in_remove_account(connection: Connection, account_id: UUID) -> int:
+    async with connection.transaction():
+        await connection.execute(query("account_locked"), {"id": account_id})
+        cursor = await connection.execute(query("account_records"), {"id": account_id})
+        row = await cursor.fetchone()
+        records: int = row[0] if row else 0
+        if not records:
+            await connection.execute(query("account_removed"), {"id": account_id})
+    return records
+
+
+async def _in_issue_token(
+    connection: Connection, account_id: UUID, name: str, expires_at: datetime | None, secret_sha256: bytes
+) -> Token:
+    async with connection.cursor(row_factory=class_row(Token)) as cursor:
+        await cursor.execute(
+            query("token_issued"),
+            {
+                "id": new_id(),
+                "account_id": account_id,
+                "name": name,
+                "secret_sha256": secret_sha256,
+                "expires_at": expires_at,
+            },
+        )
+        (token,) = await cursor.fetchall()
+        return token
+
+
+async def _in_revoke_token(connection: Connection, token_id: UUID) -> Token | None:
+    async with connection.cursor(row_factory=class_row(Token)) as cursor:
+        await cursor.execute(query("token_revoked"), {"id": token_id})
+        return await cursor.fetchone()
+
+
+async def _in_list_tokens(connection: Connection, account_id: UUID) -> tuple[Token, ...]:
+    async with connection.cursor(row_factory=class_row(Token)) as cursor:
+        await cursor.execute(query("tokens_listed"), {"account_id": account_id})
+        return tuple(await cursor.fetchall())
+
+
+async def _in_account_of_secret(connection: Connection, secret_sha256: bytes) -> Account | None:
+    async with connection.cursor(row_factory=dict_row) as cursor:
+        await cursor.execute(query("token_account"), {"secret_sha256": secret_sha256})
+        row = await cursor.fetchone()
+    if row is None:
+        return None
+    token_id, noted = row.pop("token_id"), row.pop("noted")
+    if not noted:
+        await connection.execute(query("token_used"), {"id": token_id})
+    return Account(**row)

@@ -1,0 +1,126 @@
+"""Submissions: the one door by which a record comes into being."""
+
+import hashlib
+import json
+from collections.abc import Awaitable, Callable
+from uuid import UUID
+
+import trio
+from attrs import asdict, frozen
+
+from storage.database import Connection, Database
+from storage.errors import DatabaseUnavailable
+from storage.sql import query
+
+ACCEPT_SECONDS = 20.0  # how long an accept is tried again while the database does not answer
+_PAUSE = 0.5
+
+
+@frozen(kw_only=True)
+class Submission:
+    """What becomes a record: its source is already durable at `source_path` in the store."""
+
+    id: UUID
+    owner_id: UUID
+    filename: str
+    title: str
+    description: str
+    topics: tuple[str, ...]
+    asked_language: str | None
+    channels: str
+    track: int | None
+    hotwords: str
+    store_id: UUID
+    source_path: str
+    source_bytes: int
+    source_sha256: bytes
+
+    @property
+    def fingerprint(self) -> bytes:
+        """Return 32 bytes that are the same for the same audio with the same options that decide its text."""
+        return fingerprint(
+            self.source_sha256,
+            asked_language=self.asked_language,
+            channels=self.channels,
+            track=self.track,
+            hotwords=self.hotwords,
+        )
+
+
+def fingerprint(
+    source_sha256: bytes, *, asked_language: str | None, channels: str, track: int | None, hotwords: str
+) -> bytes:
+    """Return a submission's fingerprint before there is one: names and titles do not change the text."""
+    options = {"language": asked_language, "channels": channels, "track": track, "hotwords": hotwords}
+    canonical = json.dumps(options, sort_keys=True, separators=(",", ":")).encode("ascii")
+    return hashlib.sha256(source_sha256 + canonical).digest()
+
+
+async def accept(database: Database, submission: Submission, *, lane: str) -> UUID:
+    """Make the record, waiting in `lane` for its first stage; return its id.
+
+    Said twice it is done once, so an accept whose answer was lost is simply said again, until ACCEPT_SECONDS
+    have passed. Raises DatabaseUnavailable when the outcome is still unknown then (the bytes must stay),
+    DataRefused when there certainly is no record.
+    """
+    return await _until_known(database, _in_accept, submission, lane)
+
+
+async def accept_or_find(database: Database, submission: Submission, *, lane: str) -> UUID:
+    """Do as `accept` does, unless the owner has a record of the same fingerprint: return that one's id."""
+    return await _until_known(database, _in_accept_or_find, submission, lane)
+
+
+async def was_accepted(database: Database, record_id: UUID) -> bool:
+    """Tell whether a record has come into being."""
+    return await database.transact(_in_was_accepted, record_id)
+
+
+async def find_same(database: Database, owner_id: UUID, fingerprint: bytes) -> UUID | None:
+    """Return the owner's oldest record of that fingerprint that is not deleted."""
+    return await database.transact(_in_find_same, owner_id, fingerprint)
+
+
+async def _until_known(
+    database: Database,
+    work: Callable[[Connection, Submission, str], Awaitable[UUID]],
+    submission: Submission,
+    lane: str,
+) -> UUID:
+    until = trio.current_time() + ACCEPT_SECONDS
+    while True:
+        try:
+            return await database.transact(work, submission, lane)
+        except DatabaseUnavailable:
+            if trio.current_time() + _PAUSE >= until:
+                raise
+        await trio.sleep(_PAUSE)
+
+
+async def _in_accept(connection: Connection, submission: Submission, lane: str) -> UUID:
+    row = asdict(submission, recurse=False)
+    row |= {"topics": list(submission.topics), "fingerprint": submission.fingerprint, "lane": lane}
+    await connection.execute(query("submission_accepted"), row)
+    return submission.id
+
+
+async def _in_accept_or_find(connection: Connection, submission: Submission, lane: str) -> UUID:
+    async with connection.transaction():
+        both = hashlib.sha256(submission.owner_id.bytes + submission.fingerprint).digest()
+        key = int.from_bytes(both[:8], "big", signed=True)
+        await connection.execute(query("submission_lock"), {"key": key})
+        same = await _in_find_same(connection, submission.owner_id, submission.fingerprint)
+        return same or await _in_accept(connection, submission, lane)
+
+
+async def _in_was_accepted(connection: Connection, record_id: UUID) -> bool:
+    cursor = await connection.execute(query("submission_known"), {"id": record_id})
+    return await cursor.fetchone() is not None
+
+
+async def _in_find_same(connection: Connection, owner_id: UUID, fingerprint: bytes) -> UUID | None:
+    cursor = await connection.execute(
+        query("submission_same"), {"owner_id": owner_id, "fingerprint": fingerprint}
+    )
+    row = await cursor.fetchone()
+    return row[0] if row else None
