@@ -1,0 +1,1 @@
+"""Benchmarks: `python -m tests.bench`. They measure and print; they never judge."""
