@@ -1,0 +1,152 @@
+"""One attempt: from a claim to its one settle, whatever happens in between."""
+
+import structlog
+import trio
+from attrs import frozen
+
+from daemon.lanes import Lanes
+from daemon.metrics import Metrics
+from daemon.outage import Outage
+from daemon.policy import Taken, refusal, retry_delay
+from daemon.settings import WorkSettings
+from daemon.stop import Stop
+from daemon.telling import MARKS, facts_of, tell
+from daemon.verdict import Circumstances, cause_of, cleanup_errors, judge
+from daemon.workplace import Workplace
+from stages.stage import Outcome, Stage, lane_after
+from storage.claim import Claim, ClaimLost
+from storage.claims import Claims, Passage, Settled
+from storage.ending import Deferred, Ending, Failed, Hopeless, Reached, TimedOut
+from storage.errors import DatabaseUnavailable, DataRefused, MeansAway
+from storage.record import Record
+
+log = structlog.get_logger()
+
+SETTLE_PAUSE_SECONDS = 0.5
+
+
+@frozen(kw_only=True)
+class Attempts:
+    """Runs attempts; one for the whole process."""
+
+    claims: Claims
+    line: tuple[Stage, ...]
+    lanes: Lanes
+    workplace: Workplace
+    settings: WorkSettings
+    stop: Stop
+    outage: Outage
+    metrics: Metrics
+
+    def stage_of(self, record: Record) -> Stage:
+        """Return the stage that a record's milestone asks for."""
+        return next(stage for stage in self.line if stage.takes is record.milestone)
+
+    def longest_seconds(self, taken: Taken) -> float:
+        """Return how long `run` may take: the work and its settle."""
+        return self.stage_of(taken.record).time_limit(taken.record) + self.settings.settle_seconds
+
+    async def run(self, taken: Taken) -> None:
+        """Work one claim and settle it before leaving; an error of the stage is an end, not a crash."""
+        record, stage = taken.record, self.stage_of(taken.record)
+        started = trio.current_time()
+        with structlog.contextvars.bound_contextvars(
+            record=str(record.id),
+            owner=str(record.owner_id),
+            stage=stage.name,
+            milestone=str(record.milestone),
+        ):
+            leaving: BaseException | None = None
+            ending: Ending | None = refusal(taken, stage, self.settings.failures_limit)
+            if ending is None:
+                ending, leaving = await self._work(taken, stage)
+            # A failure of the record's own is not given back should the process end before the settle.
+            taken.hold.owed = not isinstance(ending, Failed | TimedOut)
+            with trio.move_on_after(self.settings.settle_seconds, shield=True) as patience:
+                ending = await self._settle(taken.claim, record, stage, ending, started)
+            if patience.cancelled_caught:
+                log.error("settle.given_up", after_seconds=self.settings.settle_seconds)
+            self.metrics.attempt_ended(stage.name, MARKS[type(ending)], trio.current_time() - started)
+        if leaving is not None:
+            raise leaving
+
+    async def _work(self, taken: Taken, stage: Stage) -> tuple[Ending, BaseException | None]:
+        """Run the stage; return the end and, when something beyond us ended it, what must go on rising."""
+        claim, record, hold = taken.claim, taken.record, taken.hold
+        outcome: Outcome | None = None
+        raised: BaseException | None = None
+        seconds = stage.time_limit(record)
+        limit = trio.move_on_after(seconds)
+        try:
+            with hold.scope, limit:
+                async with self.workplace.tools(claim, record) as tools:
+                    outcome = await stage.work(record, tools)
+        except BaseException as error:  # noqa: BLE001 - judged, settled, and what is not ours goes on rising
+            raised = error
+        ending = judge(
+            outcome,
+            raised,
+            Circumstances(
+                lease_ended=hold.scope.cancelled_caught or (hold.scope.cancel_called and raised is not None),
+                limit_ended=limit.cancelled_caught or (limit.cancel_called and raised is not None),
+                limit_seconds=seconds,
+                stop_asked=self.stop.asked,
+            ),
+        )
+        self._tell_lane(stage, ending, raised)
+        for late in cleanup_errors(raised):
+            log.warning("record.cleanup_failed", reason=cause_of(late), exc_info=late)
+        if isinstance(ending, Failed):
+            log.warning("record.failed", reason=ending.cause, failures=record.failures, exc_info=raised)
+        return ending, _beyond_us(raised)
+
+    def _tell_lane(self, stage: Stage, ending: Ending, raised: BaseException | None) -> None:
+        lane = self.lanes[stage.lane]
+        if isinstance(raised, MeansAway):
+            lane.lacked(raised)
+        elif isinstance(ending, Reached | Deferred | Hopeless):
+            lane.worked()
+
+    async def _settle(
+        self, claim: Claim, record: Record, stage: Stage, ending: Ending, started: float
+    ) -> Ending:
+        """Write the end, once, however often it must be tried; return the end that holds."""
+        passage = Passage(
+            gives=stage.gives,
+            next_lane=lane_after(self.line, stage.gives),
+            milestone_limit=stage.milestone_limit(record),
+            retry_delay=retry_delay(record.failures, self.settings),
+        )
+        while not isinstance(ending, ClaimLost):
+            asked_at = trio.current_time()
+            detail = facts_of(ending, stage, trio.current_time() - started)
+            try:
+                settled = await self.claims.settle(claim, ending, passage, detail)
+            except DataRefused as error:
+                log.warning("settle.refused_for_data", reason=str(error))
+                ending = Failed(cause_of(error))
+                continue
+            except DatabaseUnavailable as error:
+                log.debug("settle.answer_lost", reason=str(error))
+                self.outage.noticed(error)
+                await trio.sleep(SETTLE_PAUSE_SECONDS)
+                continue
+            self.outage.over()
+            self.metrics.settled(trio.current_time() - asked_at)
+            if isinstance(settled, Settled):
+                if settled.stopped is not None:
+                    self.metrics.stopped(settled.stopped)
+                tell(ending, settled, stage, record)
+                return ending
+            ending = ClaimLost()
+        log.warning("claim.lost", token=str(claim.token))
+        return ending
+
+
+def _beyond_us(raised: BaseException | None) -> BaseException | None:
+    """Return what of `raised` is no stage's error: the cancel of a stop, an exit, an interrupt."""
+    if raised is None or isinstance(raised, Exception):
+        return None
+    if isinstance(raised, BaseExceptionGroup):
+        return raised.split(Exception)[1]
+    return raised

@@ -1,0 +1,50 @@
+"""The bell: NOTIFY turned into wake-ups. A hint only; polling stays the truth."""
+
+import structlog
+import trio
+
+from storage.database import Database
+from storage.errors import DatabaseUnavailable
+
+log = structlog.get_logger()
+
+CHANNEL = "rubezh_ready"
+RETRY_SECONDS = 5.0
+
+
+class Bell:
+    """Wakes whoever waits for work."""
+
+    def __init__(self) -> None:
+        """Begin silent."""
+        self._rung = trio.Event()
+
+    def ring(self) -> None:
+        """Wake everybody who waits now."""
+        self._rung.set()
+        self._rung = trio.Event()
+
+    async def wait(self, seconds: float) -> None:
+        """Wait for the bell, at most so long."""
+        with trio.move_on_after(seconds):
+            await self._rung.wait()
+
+    async def listen(self, database: Database) -> None:
+        """Ring for every notification, for ever; told once when none can arrive, and tried again."""
+        if not database.listens:
+            return
+        silent = False
+
+        def heard_again() -> None:
+            nonlocal silent
+            silent = False
+            self.ring()  # what came meanwhile was not heard
+
+        while True:
+            try:
+                await database.hear(CHANNEL, lambda _: self.ring(), heard_again)
+            except DatabaseUnavailable as error:
+                if not silent:
+                    log.warning("bell.silent", reason=str(error))
+                silent = True
+            await trio.sleep(RETRY_SECONDS)

@@ -1,0 +1,33 @@
+"""The database's outages: one line in the log when one begins, one when it ends."""
+
+import structlog
+import trio
+
+from daemon.metrics import Metrics
+from storage.errors import DatabaseUnavailable
+
+log = structlog.get_logger()
+
+
+class Outage:
+    """Whether the database is away, told once."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        """Begin with the database there."""
+        self._metrics = metrics
+        self._since: float | None = None
+
+    def noticed(self, error: DatabaseUnavailable) -> None:
+        """A call could not be answered."""
+        if self._since is None:
+            self._since = trio.current_time()
+            self._metrics.database_away(away=True)
+            log.error("database.away", reason=str(error))
+
+    def over(self) -> None:
+        """A call was answered."""
+        if self._since is not None:
+            seconds = trio.current_time() - self._since
+            self._since = None
+            self._metrics.database_away(away=False)
+            log.info("database.returned", away_seconds=round(seconds, 1))

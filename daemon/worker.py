@@ -1,0 +1,125 @@
+"""Workers: each claims any ready record and runs the stage its milestone asks for, one attempt after another.
+
+One claim is in flight at a time: whoever has the turn reads the free lanes, claims, takes the slot and passes
+the turn on; while nothing is ready it keeps the turn and waits for the bell, or a second. So the process asks
+the database once a second when idle, however many workers it has.
+"""
+
+from contextlib import ExitStack
+from uuid import uuid4
+
+import structlog
+import trio
+from attrs import field, frozen
+
+from daemon.attempt import Attempts
+from daemon.bell import Bell
+from daemon.keeper import Hold, Keeper
+from daemon.lanes import Lanes
+from daemon.metrics import Metrics
+from daemon.outage import Outage
+from daemon.policy import Taken
+from daemon.settings import WorkSettings
+from daemon.stop import Stop
+from daemon.systemd import Beats
+from storage.claim import ClaimLost, NotFound, NoWork
+from storage.claims import Claims
+from storage.errors import DatabaseUnavailable
+
+log = structlog.get_logger()
+
+BEAT_MARGIN_SECONDS = 60.0  # past every deadline of the calls a worker makes between two promises
+
+
+@frozen
+class CouldNotAsk:
+    """The database did not answer: that says nothing of whether there is work."""
+
+
+Look = Taken | NoWork | ClaimLost | CouldNotAsk
+
+
+@frozen(kw_only=True)
+class Workers:
+    """What the workers share."""
+
+    claims: Claims
+    attempts: Attempts
+    keeper: Keeper
+    lanes: Lanes
+    bell: Bell
+    beats: Beats
+    stop: Stop
+    outage: Outage
+    metrics: Metrics
+    settings: WorkSettings
+    _turn: trio.Lock = field(factory=trio.Lock, init=False)
+
+    async def work(self, name: str) -> None:
+        """Claim and work until a stop is asked for."""
+        log.debug("worker.started", worker=name)
+        while not self.stop.asked:
+            with ExitStack() as keeping:
+                self.beats.leave(name)  # to wait for one's turn may take as long as there is no work
+                async with self._turn:
+                    taken = await self._take(name, keeping)
+                if taken is not None:
+                    self.beats.promise(name, self.attempts.longest_seconds(taken) + BEAT_MARGIN_SECONDS)
+                    await self.attempts.run(taken)
+        self.beats.leave(name)
+
+    async def _take(self, name: str, keeping: ExitStack) -> Taken | None:
+        """Look for work until there is some; None when a stop is asked for meanwhile."""
+        while not self.stop.asked:
+            self.beats.promise(name, self.settings.poll_seconds + BEAT_MARGIN_SECONDS)
+            look = await self.look(keeping)
+            match look:
+                case Taken():
+                    return look
+                case NoWork() | CouldNotAsk():
+                    await self.bell.wait(self.settings.poll_seconds)
+                case ClaimLost():
+                    pass
+        return None
+
+    async def look(self, keeping: ExitStack) -> Look:
+        """Claim once; a record that is taken has its hold and its lane's slot kept in `keeping`.
+
+        A claim that is committed and whose answer never arrives would be held by nobody, so the question
+        is shielded (its calls have deadlines), and its token is given back when the answer is lost.
+        """
+        token, asked_at = uuid4(), trio.current_time()
+        free = self.lanes.free()
+        hold = keeping.enter_context(self.keeper.holding(token))
+        try:
+            with trio.CancelScope(shield=True):
+                look = await self._ask(hold, asked_at, free)
+        except DatabaseUnavailable as error:
+            log.debug("claim.answer_lost", token=str(token), reason=str(error))
+            self.outage.noticed(error)
+            self.keeper.give_back_later(token)
+            look = CouldNotAsk()
+        else:
+            self.outage.over()
+        if not isinstance(look, Taken):
+            keeping.close()
+        elif look.record.failures <= self.settings.failures_limit:
+            # An exhausted record needs no slot: it is only to be stopped.
+            keeping.enter_context(self.lanes[self.attempts.stage_of(look.record).lane].slot())
+        return look
+
+    async def _ask(self, hold: Hold, asked_at: float, free: list[str]) -> Look:
+        claim = await self.claims.claim(hold.token, free)
+        if isinstance(claim, NoWork):
+            return claim if free else claim.explained("every lane is busy or closed")
+        self.metrics.claimed(trio.current_time() - asked_at)
+        record = await self.claims.read(claim.record_id)
+        if isinstance(record, NotFound) or record.claim_token != claim.token:
+            log.warning("claim.lost", record=str(claim.record_id), token=str(claim.token))
+            return ClaimLost()
+        hold.push(asked_at, self.claims.leases[record.milestone])
+        hold.claimed = True
+        exhausted = record.failures > self.settings.failures_limit
+        last = await self.claims.last_failure(claim) if exhausted else None
+        log.debug("record.claimed", record=str(record.id), token=str(claim.token), failures=record.failures)
+        return Taken(claim=claim, record=record, hold=hold, last_failure=last)
