@@ -1,0 +1,68 @@
+"""A request's body as it arrives: counted, limited, and never waited for too long."""
+
+from http import HTTPStatus
+
+import trio
+from starlette.requests import ClientDisconnect, Request
+
+from daemon.intake.problems import Problem
+
+# The slowest sender that is served: this many bytes in so many seconds of waiting for it.
+LEAST_BYTES = 4096
+PATIENCE_SECONDS = 60.0
+
+
+class Body:
+    """`size` counts what was read; more than `most` bytes, declared or sent, is `too_large`."""
+
+    def __init__(self, request: Request, most: int) -> None:
+        self.size = 0
+        self._receive = request.receive
+        self._most = most
+        self._patience = PATIENCE_SECONDS
+        self._due = LEAST_BYTES
+        declared = request.headers.get("content-length", "")
+        if declared == "0":
+            raise empty_body()
+        if declared.isascii() and declared.isdigit() and int(declared) > most:
+            raise too_large(most)
+
+    async def read(self) -> bytes:
+        """Return the next bytes, empty at the end; raises ClientDisconnect when the sender went away."""
+        while True:
+            chunk, more = await self._read_message()
+            self.size += len(chunk)
+            if self.size > self._most:
+                raise too_large(self._most)
+            if self.size >= self._due:
+                self._patience, self._due = PATIENCE_SECONDS, self.size + LEAST_BYTES
+            if chunk or not more:
+                return chunk
+
+    async def _read_message(self) -> tuple[bytes, bool]:
+        began = trio.current_time()
+        with trio.move_on_after(self._patience) as limit:
+            message = await self._receive()
+        if limit.cancelled_caught:
+            raise Problem(
+                HTTPStatus.REQUEST_TIMEOUT,
+                "too_slow",
+                f"Less than {LEAST_BYTES} bytes came within {PATIENCE_SECONDS:.0f} seconds; "
+                "send the recording again over a better connection.",
+            )
+        self._patience -= trio.current_time() - began
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        return message.get("body", b""), message.get("more_body", False)
+
+
+def too_large(most: int) -> Problem:
+    """Say that the recording has more than `most` bytes."""
+    detail = f"The recording is larger than the {most} bytes this service accepts; send a smaller file."
+    return Problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too_large", detail)
+
+
+def empty_body() -> Problem:
+    """Say that there is no recording in the request."""
+    detail = "The request holds no recording; send the file's bytes as its body."
+    return Problem(HTTPStatus.BAD_REQUEST, "empty_body", detail)

@@ -1,0 +1,215 @@
+"""The one HTTP server: hypercorn's protocols on a unix socket and, if wanted, on TCP as well."""
+
+import os
+import socket
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import cast
+
+import structlog
+import trio
+from hypercorn.app_wrappers import ASGIWrapper
+from hypercorn.config import Config
+from hypercorn.logging import Logger
+from hypercorn.trio.tcp_server import TCPServer
+from hypercorn.trio.worker_context import WorkerContext
+from hypercorn.typing import ASGIFramework, ConnectionState
+from starlette.types import ASGIApp
+
+from daemon.early_answer import EarlyAnswers
+from storage.errors import Refused
+
+MOST_CONVERSATIONS = 4096
+_MOST_HEADER_BYTES = 16 * 1024
+_IDLE_SECONDS = 15.0  # until a request's headers are whole, and between two requests
+_SEND_SECONDS = 60.0  # until a client takes the next block of its answer
+_END_SECONDS = 2.0  # what is being answered may take so long when the server ends
+_BLOCK = 64 * 1024
+_BACKLOG = 256
+_LONGEST_PATH = 107  # what the kernel takes as the name of a socket
+
+log = structlog.get_logger()
+
+
+async def serve_web(
+    app: ASGIApp,
+    *,
+    socket: Path,
+    listen: str = "",
+    task_status: trio.TaskStatus[list[str]] = trio.TASK_STATUS_IGNORED,
+) -> None:
+    """Serve `app` until cancelled, on `socket` (mode 0660) and, unless empty, on `listen` (`host:port`).
+
+    Started with the addresses once both accept connections. When cancelled, it takes nothing new, gives
+    answers under way two seconds and closes what is left. Raises Refused for an address it cannot have.
+    """
+    config = _config()
+    with _local_socket(socket) as local:
+        listeners = [trio.SocketListener(trio.socket.from_stdlib_socket(local)), *await _tcp(listen)]
+        server = _Conversations(ASGIWrapper(cast("ASGIFramework", EarlyAnswers(app))), config)
+        async with trio.open_nursery() as nursery:
+            handlers = await nursery.start(server.hold)
+            try:
+                task_status.started([_named(each.socket) for each in listeners])
+                await trio.serve_listeners(server.converse, listeners, handler_nursery=handlers)
+            finally:
+                server.end()
+
+
+class _Conversations:
+    """The open connections of one server."""
+
+    def __init__(self, app: ASGIWrapper, config: Config) -> None:
+        self._context = WorkerContext(None)
+        self._talk = partial(TCPServer, app, config, self._context, ConnectionState({}))
+        self._open: set[_Stream] = set()
+        self._ending = trio.Event()
+        self._left = trio.lowlevel.ParkingLot()
+
+    async def hold(self, task_status: trio.TaskStatus[trio.Nursery]) -> None:
+        """Give the connections a nursery that outlives a cancel by `_END_SECONDS` at most."""
+        with trio.CancelScope(shield=True):
+            async with trio.open_nursery() as handlers:
+                task_status.started(handlers)
+                await self._ending.wait()
+                await self._context.terminated.set()
+                with trio.move_on_after(_END_SECONDS):
+                    while self._open:
+                        await self._left.park()
+                # A block being sent is shielded by hypercorn: only its socket's end ends it.
+                for stream in self._open:
+                    stream.sever()
+                handlers.cancel_scope.cancel()
+
+    def end(self) -> None:
+        """Let idle connections end now and the others when they are done, or soon."""
+        self._ending.set()
+
+    async def converse(self, stream: trio.SocketStream) -> None:
+        """Serve one connection; whatever goes wrong in it ends it alone."""
+        if len(self._open) >= MOST_CONVERSATIONS:
+            await stream.aclose()
+            return
+        guarded = _Stream(stream)
+        self._open.add(guarded)
+        try:
+            await self._talk(cast("trio.SSLStream[trio.SocketStream]", guarded))
+        except* Exception as group:
+            log.warning("connection.failed", exc_info=group)
+        finally:
+            self._open.discard(guarded)
+            self._left.unpark_all()
+
+
+class _Stream:
+    """What hypercorn needs of a stream, with a limit on how long a block waits for the client to take it."""
+
+    def __init__(self, stream: trio.SocketStream) -> None:
+        self._stream = stream
+        self.socket = stream.socket
+
+    async def receive_some(self, most: int) -> bytes:
+        return bytes(await self._stream.receive_some(most))
+
+    async def send_all(self, data: bytes) -> None:
+        rest = memoryview(data)
+        while rest:
+            with trio.move_on_after(_SEND_SECONDS) as limit:
+                await self._stream.send_all(rest[:_BLOCK])
+            if limit.cancelled_caught:
+                raise trio.BrokenResourceError("the client does not take its answer")
+            rest = rest[_BLOCK:]
+
+    async def send_eof(self) -> None:
+        await self._stream.send_eof()
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    def sever(self) -> None:
+        self.socket.close()
+
+
+class _Logger(Logger):
+    """Hypercorn's own words, in our log; requests are not logged."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+
+    async def warning(self, message: str, *args: object, **_: object) -> None:
+        log.warning("library.warned", library="hypercorn", said=message % args if args else message)
+
+    async def exception(self, message: str, *args: object, **_: object) -> None:
+        log.warning("request.failed", said=message % args if args else message, exc_info=True)  # noqa: LOG014 - called where it is handled
+
+    error = critical = warning
+
+
+def _config() -> Config:
+    config = Config()
+    config.logger_class = _Logger
+    config.accesslog = config.errorlog = None
+    config.include_server_header = False
+    config.h11_max_incomplete_size = _MOST_HEADER_BYTES
+    config.h2_max_header_list_size = _MOST_HEADER_BYTES
+    config.keep_alive_timeout = _IDLE_SECONDS
+    return config
+
+
+@contextmanager
+def _local_socket(path: Path) -> Iterator[socket.socket]:
+    """Listen on a path; what a dead server left there is replaced, and nothing is left behind."""
+    if len(os.fsencode(path)) > _LONGEST_PATH:
+        raise Refused(f"the path {path} is too long for a socket; set intake.socket to a shorter one")
+    with socket.socket(socket.AF_UNIX) as listening:
+        try:
+            _free_place(path)
+            listening.bind(os.fspath(path))
+            path.chmod(0o660)
+            mine = path.stat().st_ino
+            listening.listen(_BACKLOG)
+        except OSError as error:
+            raise Refused(
+                f"cannot listen on {path} ({error.strerror}); set intake.socket to another"
+            ) from error
+        try:
+            yield listening
+        finally:
+            if path.exists() and path.stat().st_ino == mine:
+                path.unlink()
+
+
+def _free_place(path: Path) -> None:
+    if not path.exists():
+        return
+    if not stat.S_ISSOCK(path.stat().st_mode):
+        raise Refused(f"{path} is a file and no socket; set intake.socket to another path")
+    with socket.socket(socket.AF_UNIX) as knocking:
+        knocking.setblocking(False)  # noqa: FBT003 - the standard library's own signature
+        try:
+            knocking.connect(os.fspath(path))
+        except ConnectionRefusedError:
+            path.unlink()
+            return
+        except BlockingIOError:
+            pass  # its queue is full: somebody listens
+    raise Refused(f"another process listens on {path}; stop it, or set intake.socket to another path")
+
+
+async def _tcp(listen: str) -> list[trio.SocketListener]:
+    if not listen:
+        return []
+    host, _, port = listen.rpartition(":")
+    try:
+        return await trio.open_tcp_listeners(int(port), host=host.strip("[]"), backlog=_BACKLOG)
+    except OSError as error:
+        cause = error.strerror or error
+        raise Refused(f"cannot listen on {listen} ({cause}); set intake.listen to another address") from error
+
+
+def _named(listening: trio.socket.SocketType) -> str:
+    name = listening.getsockname()
+    return name if isinstance(name, str) else f"{name[0]}:{name[1]}"
