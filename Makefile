@@ -121,7 +121,7 @@ $(VENV)/%.ready:
 	}
 	find_python() {
 		# What root installs must serve other users too, and a Python in root's own home would not.
-		[ "$$(id -u)" != 0 ] || (PATH=/usr/bin:/usr/local/bin; search) || search
+		if [ "$$(id -u)" = 0 ]; then (PATH=/usr/bin:/usr/local/bin; search) || search; else search; fi
 	}
 	[ -w . ] || refuse "this folder is not yours to write in: copy it to a place of your own, or run make venv as its owner."
 	exec 9>>.venv.lock
@@ -134,15 +134,15 @@ $(VENV)/%.ready:
 			echo 'rubezh: installing python3-venv with apt-get'
 			apt-get -qq -o Acquire::Retries=5 update
 			DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o Acquire::Retries=5 -o DPkg::Lock::Timeout=300 \
-				install --no-install-recommends python3-venv >&2
+				install --no-install-recommends python3-venv >/dev/null
 			python=$$(find_python) || refuse "this machine's packages hold no Python 3.11 to 3.14: Debian 12 or later does."
 		fi
 		echo "rubezh: making .venv with $$python"
 		"$$python" -m venv --clear $(VENV)
 	fi
 	echo "rubezh: installing what locks/$$purpose.txt names"
-	pip="$(PYTHON) -m pip --disable-pip-version-check --no-input install -qq --retries 10 --timeout 60"
+	pip="$(PYTHON) -m pip --disable-pip-version-check --no-input install -qq --retries 6 --timeout 60"
 	$$pip --require-hashes --only-binary :all: -r locks/$$purpose.txt
 	$$pip --no-deps --no-build-isolation --editable .
 	rm -f $(VENV)/$$purpose-*.ready
-	touch $@
+	touch $@ $(and $(findstring /dev-,$@),$(RUN))
