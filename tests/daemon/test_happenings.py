@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,8 +20,8 @@ def sources() -> list[Path]:
     return sorted(file for room in ("daemon", "storage", "stages") for file in (ROOT / room).rglob("*.py"))
 
 
-def said_events(source: str) -> Iterator[tuple[int, str | None]]:
-    """Yield line and event of every log call; None for an event that cannot be read from the code."""
+def said_events(source: str) -> Iterator[tuple[int, str, str | None]]:
+    """Yield line, way and event of every log call; None for an event that cannot be read from the code."""
     for node in ast.walk(ast.parse(source)):
         match node:
             case ast.Call(func=ast.Attribute(value=speaker, attr=way), args=args) if way in WAYS:
@@ -28,7 +29,7 @@ def said_events(source: str) -> Iterator[tuple[int, str | None]]:
                     continue
                 words = args[1:] if way == "log" else args
                 for event in _events(words[0]) if words else [None]:
-                    yield node.lineno, event
+                    yield node.lineno, way, event
 
 
 def _speaks(speaker: ast.expr) -> bool:
@@ -56,7 +57,7 @@ def test_every_event_is_in_the_catalogue() -> None:
     unknown = [
         f"{file.relative_to(ROOT)}:{line}: {event}"
         for file in sources()
-        for line, event in said_events(file.read_text("utf-8"))
+        for line, _, event in said_events(file.read_text("utf-8"))
         if event not in EVENTS
     ]
     assert not unknown
@@ -78,14 +79,27 @@ def test_an_event_is_a_dotted_noun_and_what_befell_it(event: str) -> None:
     assert not EVENTS[event].endswith(".")
 
 
+def documented() -> dict[str, str]:
+    """Return the events of docs/operators.md with the level told there."""
+    text = (ROOT / "docs" / "operators.md").read_text("utf-8")
+    return dict(re.findall(r"^\| `([a-z_]+\.[a-z_]+)` \| ([a-z]+) \|", text, re.MULTILINE))
+
+
 def test_the_operators_are_told_about_every_event() -> None:
-    """docs/operators.md lists each event above DEBUG, and none that there is not."""
-    told = set(
-        re.findall(
-            r"^\| `([a-z_]+\.[a-z_]+)` \|", (ROOT / "docs/operators.md").read_text("utf-8"), re.MULTILINE
-        )
-    )
-    assert told == set(EVENTS)
+    """docs/operators.md lists each event, and none that there is not."""
+    assert set(documented()) == set(EVENTS)
+
+
+def test_the_operators_are_told_the_level() -> None:
+    """Each event is said at the level that docs/operators.md has for it, and maybe at another."""
+    levels: dict[str | None, set[str]] = defaultdict(set)
+    for file in sources():
+        for _, way, event in said_events(file.read_text("utf-8")):
+            levels[event].add({"exception": "error", "log": "warning"}.get(way, way))
+    wrong = {
+        event: level for event, level in documented().items() if levels[event] and level not in levels[event]
+    }
+    assert not wrong
 
 
 @pytest.mark.parametrize(
@@ -104,4 +118,4 @@ def test_the_operators_are_told_about_every_event() -> None:
 )
 def test_the_reader_of_log_calls_sees_them_all(source: str, events: list[str | None]) -> None:
     """The two checks above rest on this."""
-    assert [event for _, event in said_events(source)] == events
+    assert [event for _, _, event in said_events(source)] == events
