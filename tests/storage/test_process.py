@@ -231,7 +231,7 @@ async def test_a_child_has_our_words_and_nothing_else_of_ours(tmp_path: Path) ->
     """Environment, folder and descriptors are the given ones."""
     script = "tr '\\0' ' ' < /proc/$$/environ; echo; pwd; for fd in /proc/$$/fd/*; do readlink $fd; done; :"
     with (tmp_path / "given").open("w") as given, (tmp_path / "kept").open("w") as kept:
-        os.set_inheritable(kept.fileno(), True)  # a descriptor somebody forgot to close
+        os.set_inheritable(kept.fileno(), True)  # noqa: FBT003 - no other way; a descriptor somebody forgot to close
         environment = {"LC_ALL": "C", "ONLY": "this"}
         setup = ProcessSetup(environment=environment, folder=tmp_path, pass_fds=(given.fileno(),))
         words, folder, *descriptors = (await said(script, setup)).split("\n")
