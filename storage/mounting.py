@@ -7,7 +7,6 @@ from uuid import UUID, uuid4
 
 import trio
 from attrs import asdict, frozen
-from cattrs import structure
 
 from storage.audio import Store, fsync_folder
 from storage.database import Connection, Database
@@ -72,7 +71,8 @@ def _read(root: Path) -> _Identity | None:
         _check_empty(root)
         return None
     try:
-        return structure(json.loads(text), _Identity)
+        said = json.loads(text)
+        return _Identity(store=UUID(said["store"]), installation=UUID(said["installation"]))
     except Exception as error:  # whatever is wrong with it, it is not the file we wrote
         message = f"{root / _NAME} does not say whose store this is; restore it from a backup"
         raise StateFolderRefused(message) from error
