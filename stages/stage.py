@@ -105,11 +105,25 @@ class Tools:
 class Stage(Protocol):
     """Code that takes a record from one milestone to the next."""
 
-    name: str
-    takes: Milestone
-    gives: Milestone
-    lane: str  # what the stage needs of this process; slots are counted per lane
-    lease_seconds: float  # how long a claim on a record at `takes` holds without renewal
+    @property
+    def name(self) -> str:
+        """The stage's name in the log and in the numbers."""
+
+    @property
+    def takes(self) -> Milestone:
+        """The milestone of the records it takes."""
+
+    @property
+    def gives(self) -> Milestone:
+        """The milestone it brings them to."""
+
+    @property
+    def lane(self) -> str:
+        """What it needs of this process; slots are counted per lane."""
+
+    @property
+    def lease_seconds(self) -> float:
+        """How long a claim on a record at `takes` holds without renewal."""
 
     def time_limit(self, record: Record) -> float:
         """Return the seconds one attempt may take before it is ended and counted as a failure."""

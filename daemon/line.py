@@ -1,0 +1,65 @@
+"""The line: every stage, in order, each taking the milestone that the one before it gives."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from daemon.settings import Settings
+from stages.advance_recognition import AdvanceRecognition
+from stages.begin_recognition import BeginRecognition
+from stages.convert import Convert
+from stages.recognisers.whisper import Whisper
+from stages.stage import Stage
+from storage.folder import StateFolder
+from storage.record import Milestone
+
+_MIB = 2**20
+_HOUR = 3600.0
+
+
+class BrokenLineError(Exception):
+    """The stages do not lead from the first milestone to the last one, one by one."""
+
+
+def build_line(settings: Settings, folder: StateFolder, *, cores: int) -> tuple[Stage, ...]:
+    """Return every stage of this service, made from its settings and checked."""
+    whisper = Whisper(
+        model=settings.whisper.model,
+        models=folder.models,
+        threads=whisper_threads(settings, cores),
+        beam_size=settings.whisper.beam_size,
+        memory_bytes=settings.whisper.memory_mb * _MIB,
+        shortest_seconds=settings.whisper.shortest_slice_seconds,
+        longest_seconds=settings.whisper.longest_slice_seconds,
+    )
+    line: tuple[Stage, ...] = (
+        Convert(
+            store=folder.store,
+            lease_seconds=settings.convert.lease_seconds,
+            memory_bytes=settings.convert.memory_mb * _MIB,
+            longest_seconds=settings.convert.longest_hours * _HOUR,
+        ),
+        BeginRecognition(recogniser=whisper, lease_seconds=settings.whisper.lease_seconds),
+        AdvanceRecognition(recogniser=whisper, lease_seconds=settings.whisper.lease_seconds),
+    )
+    check_line(line)
+    return line
+
+
+def check_line(line: Sequence[Stage]) -> None:
+    """Raise BrokenLineError unless the stages take every milestone but the last, once, in order."""
+    expected = list(Milestone)
+    passages = [(stage.takes, stage.gives) for stage in line]
+    if passages != list(pairwise(expected)):
+        told = ", ".join(f"{takes} -> {gives}" for takes, gives in passages)
+        raise BrokenLineError(f"the line must pass {' -> '.join(expected)}; it has {told or 'no stage'}")
+
+
+def slots_of(settings: Settings, line: Sequence[Stage]) -> dict[str, int]:
+    """Return how many attempts may run at once in each lane of the line."""
+    given = {"convert": settings.convert.slots, "whisper": settings.whisper.slots}
+    return {stage.lane: given[stage.lane] for stage in line}
+
+
+def whisper_threads(settings: Settings, cores: int) -> int:
+    """Return the threads of one recogniser: as set, else the machine's cores shared among the slots."""
+    return settings.whisper.threads or max(1, cores // settings.whisper.slots)

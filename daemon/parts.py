@@ -1,0 +1,101 @@
+"""The parts of a running service, made from its ground and wired to each other; nothing here runs yet."""
+
+import os
+import socket
+from uuid import uuid4
+
+import trio
+from attrs import frozen
+
+from daemon.attempt import Attempts
+from daemon.bell import Bell
+from daemon.keeper import Keeper
+from daemon.lanes import Lanes
+from daemon.line import slots_of
+from daemon.metrics import Metrics
+from daemon.outage import Outage
+from daemon.owed import Debts
+from daemon.settings import Settings
+from daemon.stop import Stop
+from daemon.systemd import Beats
+from daemon.worker import Workers
+from daemon.workplace import Workplace
+from stages.stage import Children, Stage, lane_after
+from storage.audio import Store
+from storage.claims import Claims
+from storage.database import Database
+from storage.folder import StateFolder
+from storage.record import Milestone
+
+
+@frozen(kw_only=True)
+class Ground:
+    """What everything stands on; `stop` says whether a stop was asked for."""
+
+    settings: Settings
+    folder: StateFolder
+    line: tuple[Stage, ...]
+    database: Database
+    store: Store
+    stop: Stop
+
+    @property
+    def first_lane(self) -> str:
+        """Where a submission waits for its first stage."""
+        return str(lane_after(self.line, Milestone.CREATED))
+
+
+@frozen(kw_only=True)
+class Parts:
+    """What runs in the rings."""
+
+    beats: Beats
+    bell: Bell
+    keeper: Keeper
+    lanes: Lanes
+    workers: Workers
+
+
+def parts_of(ground: Ground, children: Children) -> Parts:
+    """Make the parts of one service."""
+    slots = slots_of(ground.settings, ground.line)
+    metrics = Metrics((stage.name for stage in ground.line), slots)
+    beats, bell, outage, lanes = Beats(), Bell(), Outage(metrics), Lanes(slots, metrics)
+    leases = {stage.takes: stage.lease_seconds for stage in ground.line}
+    claims = Claims(
+        database=ground.database,
+        stores=(ground.store.id,),
+        claimed_by=name_of_this_run(),
+        failures_limit=ground.settings.work.failures_limit,
+        leases=leases,
+    )
+    debts = Debts(ground.folder.owed, until=trio.current_time() + max(leases.values()))
+    keeper = Keeper(claims, debts, outage)
+    attempts = Attempts(
+        claims=claims,
+        line=ground.line,
+        lanes=lanes,
+        workplace=Workplace(store=ground.store, children=children),
+        settings=ground.settings.work,
+        stop=ground.stop,
+        outage=outage,
+        metrics=metrics,
+    )
+    workers = Workers(
+        claims=claims,
+        attempts=attempts,
+        keeper=keeper,
+        lanes=lanes,
+        bell=bell,
+        beats=beats,
+        stop=ground.stop,
+        outage=outage,
+        metrics=metrics,
+        settings=ground.settings.work,
+    )
+    return Parts(beats=beats, bell=bell, keeper=keeper, lanes=lanes, workers=workers)
+
+
+def name_of_this_run() -> str:
+    """Return how the events name this process; host and process id may both come again after a restart."""
+    return f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"

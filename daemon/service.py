@@ -1,0 +1,166 @@
+"""THE MAP: the whole service, from the folder it owns to the last worker.
+
+::
+
+    serve
+    └─ the state folder's lock
+       └─ asyncio's loop, for the database's driver
+          └─ signals · the clock of the exit
+             └─ PostgreSQL: our own, or the one that the DSN names
+                └─ pool, schema, store
+                   └─ children: warm recognisers, decoders
+                      └─ support ring: doors · keeper · bell · probes · watchdog
+                         └─ work ring: workers
+
+A stop cancels the work ring alone: while attempts are given back, leases are renewed, systemd is fed and
+polls are answered. A crash of a task of ours takes the service down; the service manager starts it again.
+"""
+
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+
+import structlog
+import trio
+
+from daemon import systemd
+from daemon.children import open_children
+from daemon.intake import intake_app
+from daemon.line import build_line, whisper_threads
+from daemon.parts import Ground, Parts, parts_of
+from daemon.settings import Settings
+from daemon.stop import Stop
+from daemon.web import serve_web
+from storage.database import Database, open_database, open_loop
+from storage.embedded import embedded_postgres
+from storage.errors import DatabaseUnavailable
+from storage.folder import StateFolder
+from storage.leftovers import sweep_leftovers
+from storage.migrate import migrate
+from storage.mounting import mount_store
+
+log = structlog.get_logger()
+
+Visitor = Callable[[Ground], Awaitable[None]]
+"""Somebody in this process who uses the service; when they leave, it stops."""
+
+
+SWEEP_EVERY_SECONDS = 86_400.0
+
+
+async def serve(settings: Settings, *, doors: bool = True, visitor: Visitor | None = None) -> None:
+    """Run the service until a stop is asked for: by a signal, or by the end of `visitor`.
+
+    Raises StateFolderRefused, DatabaseRefused or DatabaseUnavailable when it cannot start, and whatever
+    crashed it; what rises through a ring comes in a group.
+    """
+    folder, stop = StateFolder(settings.state), Stop()
+    folder.prepare()
+    with folder.locked():
+        line = build_line(settings, folder, cores=os.cpu_count() or 1)
+        async with open_loop(), trio.open_nursery() as outermost:
+            await outermost.start(stop.hear_signals)
+            async with _postgres(settings, folder) as dsn, trio.open_nursery() as exit_clock:
+                async with _database(settings, dsn) as database:
+                    store = await mount_store(database, folder.store)
+                    ground = Ground(
+                        settings=settings, folder=folder, line=line, database=database, store=store, stop=stop
+                    )
+                    await _run_rings(ground, exit_clock, visitor, doors=doors)
+                exit_clock.cancel_scope.cancel(reason="the database is closed")
+            outermost.cancel_scope.cancel(reason="the service has ended")
+    log.info("service.stopped")
+
+
+async def _run_rings(
+    ground: Ground, exit_clock: trio.Nursery, visitor: Visitor | None, *, doors: bool
+) -> None:
+    settings, stop = ground.settings, ground.stop
+    threads = whisper_threads(settings, os.cpu_count() or 1)
+    async with open_children(cpu_threads=threads, idle_seconds=settings.whisper.idle_seconds) as children:
+        parts = parts_of(ground, children)
+        exit_clock.start_soon(stop.end_hard, settings.work, parts.keeper.owe)
+        async with trio.open_nursery() as support:
+            await _start_support(support, ground, parts, doors=doors)
+            async with trio.open_nursery() as work:
+                support.start_soon(stop.end_work, work.cancel_scope, settings.work.grace_seconds)
+                for number in range(1, settings.work.workers + 1):
+                    work.start_soon(parts.workers.work, f"worker {number}", name=f"worker {number}")
+                if visitor is not None:
+                    support.start_soon(_receive, visitor, ground)
+                log.info("service.started", workers=settings.work.workers, state=str(ground.folder.path))
+                systemd.ready("records are claimed")
+            parts.keeper.owe()
+            support.cancel_scope.cancel(reason="the work has ended")
+
+
+async def _start_support(support: trio.Nursery, ground: Ground, parts: Parts, *, doors: bool) -> None:
+    settings = ground.settings
+    await support.start(parts.lanes.probe, ground.line)
+    support.start_soon(parts.keeper.keep, settings.work.renew_seconds)
+    support.start_soon(parts.bell.listen, ground.database)
+    support.start_soon(_ring_at_the_stop, ground.stop, parts)
+    support.start_soon(systemd.feed_watchdog, parts.beats)
+    support.start_soon(_sweep, ground)
+    if doors:
+        app = intake_app(
+            database=ground.database,
+            store=ground.store,
+            accept_lane=ground.first_lane,
+            settings=settings.intake,
+            stopping=lambda: ground.stop.asked,
+        )
+        door = Path(settings.intake.socket) if settings.intake.socket else ground.folder.socket
+        at = await support.start(partial(serve_web, app, socket=door, listen=settings.intake.listen))
+        log.info("doors.opened", at=", ".join(at))
+
+
+async def _receive(visitor: Visitor, ground: Ground) -> None:
+    try:
+        await visitor(ground)
+    finally:
+        ground.stop.ask("nobody is left to wait for it")
+
+
+async def _ring_at_the_stop(stop: Stop, parts: Parts) -> None:
+    """Let the idle workers see at once that there is nothing more to wait for."""
+    await stop.wait()
+    parts.bell.ring()
+
+
+async def _sweep(ground: Ground) -> None:
+    while True:
+        try:
+            await sweep_leftovers(ground.database, ground.store)
+        except DatabaseUnavailable as error:
+            log.warning("leftovers.unswept", reason=str(error))
+        await trio.sleep(SWEEP_EVERY_SECONDS)
+
+
+@asynccontextmanager
+async def _postgres(settings: Settings, folder: StateFolder) -> AsyncIterator[str]:
+    """Have a PostgreSQL to connect to: the one that is named, or our own, whose death is ours too."""
+    if settings.database.dsn:
+        yield settings.database.dsn
+        return
+    async with embedded_postgres(folder) as cluster, trio.open_nursery() as nursery:
+        nursery.start_soon(cluster.failed)
+        yield cluster.dsn
+        nursery.cancel_scope.cancel(reason="PostgreSQL is no longer needed")
+
+
+@asynccontextmanager
+async def _database(settings: Settings, dsn: str) -> AsyncIterator[Database]:
+    """Have the database open and its schema as this program knows it."""
+    asked = settings.database
+    async with open_database(
+        dsn,
+        pool_size=asked.pool_size,
+        call_seconds=asked.call_seconds,
+        statement_seconds=asked.statement_seconds,
+        listen=asked.listen,
+    ) as database:
+        await migrate(database)
+        yield database
