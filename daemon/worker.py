@@ -66,6 +66,7 @@ class Workers:
                 if taken is not None:
                     self.beats.promise(name, self.attempts.longest_seconds(taken) + BEAT_MARGIN_SECONDS)
                     await self.attempts.run(taken)
+            self.bell.ring()  # a slot is free, and the record may be ready for its next stage
         self.beats.leave(name)
 
     async def _take(self, name: str, keeping: ExitStack) -> Taken | None:
