@@ -12,8 +12,10 @@ import psycopg
 import pytest
 import trio
 
+from storage.audio import Store
 from storage.database import Database, open_database, open_loop
 from storage.migrate import migrate
+from storage.mounting import mount_store
 
 TEMPLATE = "rubezh_template"
 
@@ -78,6 +80,14 @@ async def database(loop: None, dsn: str) -> AsyncIterator[Database]:
     """An open, migrated database of this test's own."""
     async with open_database(dsn, pool_size=10, call_seconds=20, statement_seconds=10, listen=True) as opened:
         yield opened
+
+
+@pytest.fixture
+async def store(database: Database, tmp_path: Path) -> Store:
+    """An empty store of this test's own, known to its database."""
+    root = tmp_path / "store"
+    root.mkdir()
+    return await mount_store(database, root)
 
 
 def _own_database(cluster: str, template: str) -> Iterator[str]:
