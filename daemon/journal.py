@@ -158,7 +158,7 @@ class _Library(logging.Handler):
                 level,
                 "library.warned",
                 library=record.name,
-                text=record.getMessage(),
+                said=record.getMessage(),
                 exc_info=record.exc_info,
             )
         except Exception:  # noqa: BLE001 - a library must not fail over a log entry of its own

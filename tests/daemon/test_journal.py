@@ -368,7 +368,7 @@ def test_a_librarys_warning_is_an_entry_of_ours(lines: io.TextIOWrapper) -> None
     logging.getLogger("hypercorn.error").log(logging.ERROR + 5, "odd level")
     first, second = (json.loads(line) for line in said(lines).splitlines())
     assert (first["event"], first["level"], first["library"]) == ("library.warned", "warning", "psycopg.pool")
-    assert first["text"] == "error connecting in 'pool-1'"
+    assert first["said"] == "error connecting in 'pool-1'"
     assert first["exception"].endswith("OSError: gone")
     assert second["level"] == "error"
 
