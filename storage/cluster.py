@@ -38,6 +38,7 @@ autovacuum_naptime = 15s
 lc_messages = 'C'
 log_line_prefix = '%m [%p] '
 log_checkpoints = off
+log_error_verbosity = terse  # the details of an error may hold what somebody said
 timezone = '{zone}'
 log_timezone = '{zone}'
 """
@@ -144,10 +145,12 @@ def _check_known(uid: int) -> None:
 
 
 def lay_out(home: ClusterHome) -> None:
-    """Write the settings, make the socket's folder, and clear away what an earlier life left.
+    """Clear away what an earlier life left, make the socket's folder, and write the settings.
 
     Only for the holder of the cluster's lock: no server lives, so every socket and half-made folder is dead.
     """
+    if home.data.exists():
+        _forget_stale_pid(home)
     for half_made in (home.folder / "data.new", home.run):
         if half_made.exists():
             shutil.rmtree(half_made)
@@ -159,8 +162,6 @@ def lay_out(home: ClusterHome) -> None:
         new.chmod(0o644)
         sync(new)
         new.rename(home.folder / name)
-    if home.data.exists():
-        _forget_stale_pid(home)
 
 
 def make_for_server(folder: Path, user: SystemUser | None) -> None:
@@ -177,7 +178,9 @@ def _forget_stale_pid(home: ClusterHome) -> None:
     """
     pid_file = home.data / "postmaster.pid"
     try:
-        pid = int(pid_file.read_text(encoding="ascii", errors="replace").split("\n", 1)[0])
+        pid = abs(
+            int(pid_file.read_text(encoding="ascii", errors="replace").split("\n", 1)[0])
+        )  # a negative one stands alone
         alive_inside = Path(f"/proc/{pid}/cwd").samefile(home.data)
     except (FileNotFoundError, ValueError, PermissionError, ProcessLookupError):
         alive_inside, pid = False, 0
@@ -208,7 +211,9 @@ def shorten_log(home: ClusterHome) -> bool:
         return False
     with home.log.open("r+b") as log:
         log.seek(-LOG_BYTES, os.SEEK_END)
-        home.log.with_name("log.1").write_bytes(log.read(LOG_BYTES))
+        older = home.log.with_name("log.1")
+        older.touch(mode=0o600)
+        older.write_bytes(log.read(LOG_BYTES))
         log.truncate(0)
     return True
 

@@ -91,7 +91,12 @@ async def embedded_postgres(
     """
     home = cluster_home(folder.postgres)
     async with _cluster_lock(home, lock_seconds) as lock:
-        programs = await trio.to_thread.run_sync(_prepare, home)
+        try:
+            programs = await trio.to_thread.run_sync(_prepare, home)
+        except OSError as error:
+            raise EmbeddedPostgresFailed(
+                f"the embedded PostgreSQL cannot use {home.folder} ({error.strerror}: {error.filename})"
+            ) from error
         with opened_log(home) as log_file:
             setup = ProcessSetup(
                 environment=programs.environment(),

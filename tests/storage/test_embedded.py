@@ -301,6 +301,15 @@ async def test_a_server_started_by_hand_is_not_trampled_on(folder: StateFolder) 
     assert await end(by_hand, signal.SIGINT, 20) == 0
 
 
+async def test_any_name_of_a_folder_will_do(folder: StateFolder) -> None:
+    """Spaces, quotes, percent signs and other scripts in the path are no more than its letters."""
+    odd = StateFolder(folder.path / "a 'b' \"c\" $HOME `d` \\ 100% #ё")
+    odd.prepare()
+    async with embedded_postgres(odd) as running:
+        assert answer(running.dsn, "SHOW data_directory") == str(odd.postgres / "data")
+        assert await running_dsn(odd) == running.dsn
+
+
 async def test_a_socket_name_too_long_is_refused_before_anything_is_made(folder: StateFolder) -> None:
     """The kernel's limit is told with its remedy, not by PostgreSQL's failing."""
     deep = StateFolder(folder.path / ("x" * 60) / ("y" * 60))
@@ -413,6 +422,7 @@ def test_the_log_is_kept_short_under_a_writing_server(
         assert home.log.read_bytes() == b"after\n"
         assert home.log.with_name("log.1").read_bytes().endswith(b"old\nnewest\n")
         assert home.log.with_name("log.1").stat().st_size == 100
+        assert home.log.with_name("log.1").stat().st_mode & 0o777 == 0o600
 
 
 def test_a_missing_wheel_is_told_with_its_remedy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
