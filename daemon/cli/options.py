@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from daemon.journal import configure
+from daemon.journal import Level, configure
 from daemon.settings import load_settings
 
 Command = Callable[..., int | None]  # what it takes are the options and arguments that click was told of
@@ -20,7 +20,12 @@ def with_settings(command: Command) -> Command:
     @click.option("-v", "--verbose", is_flag=True, help="Say on stderr what is being done.")
     @wraps(command)
     def settled(*, config: Path | None, state: Path | None, verbose: bool, **others: object) -> int | None:
-        configure("console", "info" if verbose else "warning")
+        configure("console", level(verbose=verbose))
         return command(load_settings(config, state=state), **others)
 
     return settled
+
+
+def level(*, verbose: bool) -> Level:
+    """Return what a command says on stderr: warnings, or all it does."""
+    return "info" if verbose else "warning"

@@ -11,6 +11,7 @@ from typing import Protocol, Self, TextIO
 
 from rich.cells import cell_len
 from rich.console import Console
+from rich.live import Live
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.text import Text
 
@@ -116,22 +117,22 @@ class Bars:
             BarColumn(bar_width=20),
             TextColumn("{task.fields[position]}", markup=False),
             TextColumn("{task.description}", markup=False),
-            console=console or Console(stderr=True),
-            transient=True,
         )
-        self.log: TextIO = io.TextIOWrapper(io.BufferedWriter(_Above(self._progress.console)))
+        self._console = console or Console(stderr=True)
+        self._live = self._new_live()
+        self.log: TextIO = io.TextIOWrapper(_Above(self._console))
         widest = min(_NAME_CELLS, max(cell_len(name) for name in names))
         self._few = len(names) <= _ALL_SHOWN
         self._bars = [self._bar(cut(name, widest)) for name in names]
 
     def __enter__(self) -> Self:
         """Show the bars."""
-        self._progress.start()
+        self._live.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
         """Take the bars away."""
-        self._progress.stop()
+        self._live.stop()
 
     def receiving(self, number: int, share: float) -> None:
         """Show the copy's share."""
@@ -143,9 +144,13 @@ class Bars:
 
     def result(self, text: str) -> None:
         """Write to stdout, which may be the same terminal."""
-        self._progress.stop()
+        self._live.stop()
         put(text)
-        self._progress.start()
+        self._live = self._new_live()  # a stopped one remembers where it was, and would erase the text there
+        self._live.start()
+
+    def _new_live(self) -> Live:
+        return Live(self._progress, console=self._console, transient=True)
 
     def _bar(self, name: str) -> TaskID:
         return self._progress.add_task("", total=1.0, visible=self._few, name=name, position="")
@@ -161,19 +166,17 @@ class Bars:
         )
 
 
-class _Above(io.RawIOBase):
+class _Above(io.BytesIO):
     """Puts what is written above the live bars, which would be torn otherwise."""
 
     def __init__(self, console: Console) -> None:
         super().__init__()
         self._console = console
 
-    def writable(self) -> bool:
-        """It is."""
-        return True
-
-    def write(self, content: "bytes | bytearray | memoryview", /) -> int:  # type: ignore[override]  # any buffer of bytes will do
-        """Print whole lines."""
-        text = bytes(content).decode("utf-8", "backslashreplace")
-        self._console.print(Text.from_ansi(text.removesuffix("\n")), soft_wrap=True)
-        return len(content)
+    def flush(self) -> None:
+        """Print what was written since the last time."""
+        written = self.getvalue().decode("utf-8", "backslashreplace")
+        self.seek(0)
+        self.truncate()
+        if written:
+            self._console.print(Text.from_ansi(written.removesuffix("\n")), soft_wrap=True)

@@ -1,7 +1,5 @@
 """`rubezh records`: the service owner's view of records, and a person's verbs upon them."""
 
-import os
-import pwd
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TypeVar
@@ -13,6 +11,7 @@ import click
 from daemon.cli.accounts import account_named
 from daemon.cli.opening import with_database
 from daemon.cli.options import with_settings
+from daemon.cli.person import person
 from daemon.cli.showing import events_table, record_facts, record_json, records_table
 from daemon.cli.words import json_document, put, tell
 from daemon.settings import Settings
@@ -125,14 +124,6 @@ def delete(settings: Settings, record: UUID) -> None:
 def undelete(settings: Settings, record: UUID) -> None:
     """Have the deleted record ID back: it goes on where it was."""
     _say(settings, record, owner.undelete, "undeleted; it goes on where it was")
-
-
-def person() -> str:
-    """Return who this is, for the history: the name of the system's user."""
-    try:
-        return pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:
-        return f"user {os.getuid()}"
 
 
 _UNCHANGED = {

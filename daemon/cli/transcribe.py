@@ -1,0 +1,72 @@
+"""`rubezh transcribe`: the whole service for a few recordings, until their texts are there."""
+
+from pathlib import Path
+
+import click
+import structlog
+import trio
+from structlog.typing import EventDict
+
+from daemon.cli.inputs import checked_inputs
+from daemon.cli.job import Job
+from daemon.cli.options import level, with_settings
+from daemon.cli.outputs import planned_outputs
+from daemon.cli.progress import Display, display_for
+from daemon.cli.words import tell
+from daemon.cli.workplaces import run_somewhere
+from daemon.intake.options import read_options
+from daemon.journal import configure
+from daemon.settings import Settings
+from daemon.transcript import EXPORTERS
+
+DONE, FAILED, INTERRUPTED = 0, 1, 130
+
+
+@click.command(name="transcribe")
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--format", "form", type=click.Choice(list(EXPORTERS)), default="txt", show_default=True)
+@click.option("--language", default="auto", metavar="CODE", help="What is spoken; found out without this.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="FILE|FOLDER",
+    help="Write there; a folder gets a file for each recording.",
+)
+@with_settings
+def command(
+    settings: Settings, *, files: tuple[Path, ...], form: str, language: str, output: Path | None
+) -> int:
+    """Turn recordings into text, here and now.
+
+    The text goes to stdout, the progress to stderr. A run that was interrupted goes on where it was when the
+    same command is given again.
+    """
+    options = read_options([("language", language)])
+    inputs = checked_inputs(files, largest_bytes=settings.intake.largest_bytes)
+    outputs = planned_outputs(inputs, form, output)
+    display = display_for(inputs)
+    job = Job(inputs, outputs, form, options, display)
+    _log_beside(display, verbose=click.get_current_context().params["verbose"])
+    with display:
+        trio.run(run_somewhere, settings, job)
+    if not job.is_done:
+        tell("interrupted; the same command continues")
+        return INTERRUPTED
+    tell("\n".join(job.faults))
+    return FAILED if job.faults else DONE
+
+
+def _log_beside(display: Display, *, verbose: bool) -> None:
+    configure("console", level(verbose=verbose), stream=display.log)
+    if not verbose:
+        structlog.configure(processors=[_for_a_person, *structlog.get_config()["processors"]])
+
+
+def _for_a_person(_logger: object, _method: str, entry: EventDict) -> EventDict:
+    """Leave out what the command tells by itself, and the tracebacks of what will be tried again."""
+    if entry["event"] == "record.stopped":
+        raise structlog.DropEvent
+    if entry["event"] == "record.failed":
+        entry.pop("exc_info", None)
+    return entry

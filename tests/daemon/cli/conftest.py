@@ -1,0 +1,92 @@
+"""What the command line's tests share: `rubezh` run in this process upon a database of the test's own."""
+
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, TypeVar
+from uuid import UUID
+
+import pytest
+import trio
+from attrs import frozen
+
+from daemon.cli.program import ended
+from storage.accounts import find_or_add_account
+from storage.database import Database, open_database, open_loop
+from storage.ids import new_id
+from storage.mounting import mount_store
+from storage.submissions import Submission, accept
+
+T = TypeVar("T")
+
+
+@frozen
+class Ran:
+    """How a command ended: its exit code and what it wrote."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:  # noqa: ANN401 - whatever the command printed
+        """Return the document on stdout."""
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def rubezh(
+    dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> Callable[..., Ran]:
+    """Run a command line and return how it ended."""
+    settings = tmp_path / "rubezh.toml"
+    settings.write_text(f"[database]\ndsn = {json.dumps(dsn)}\n")
+    monkeypatch.setenv("RUBEZH_CONFIG", str(settings))
+    monkeypatch.setenv("RUBEZH_STATE", str(tmp_path / "state"))
+
+    def run(*arguments: str) -> Ran:
+        code = ended(arguments)
+        out, err = capsysbinary.readouterr()
+        return Ran(code, out.decode(), err.decode())
+
+    return run
+
+
+@pytest.fixture
+def on_database(dsn: str) -> Callable[[Callable[[Database], Awaitable[T]]], T]:
+    """Do something on the command line's database, in a Trio run of its own."""
+
+    async def inside(work: Callable[[Database], Awaitable[T]]) -> T:
+        async with (
+            open_loop(),
+            open_database(dsn, pool_size=2, call_seconds=20, statement_seconds=10, listen=True) as database,
+        ):
+            return await work(database)
+
+    return lambda work: trio.run(inside, work)
+
+
+async def submitted(
+    database: Database, root: Path, *, owner: str = "anna", filename: str = "talk.wav"
+) -> UUID:
+    """Accept a record that waits to be converted."""
+    await trio.Path(root).mkdir(exist_ok=True)
+    store = await mount_store(database, root)
+    account = await find_or_add_account(database, owner)
+    submission = Submission(
+        id=new_id(),
+        owner_id=account.id,
+        filename=filename,
+        title="",
+        description="",
+        topics=(),
+        asked_language=None,
+        channels="auto",
+        track=None,
+        hotwords="",
+        store_id=store.id,
+        source_path="records/x/source",
+        source_bytes=5,
+        source_sha256=bytes(32),
+    )
+    return await accept(database, submission, lane="convert")

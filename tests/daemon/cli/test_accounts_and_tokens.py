@@ -1,0 +1,78 @@
+"""Accounts and tokens are handled by name, and a secret is seen once."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from storage.accounts import account_of_secret
+
+from .conftest import Ran
+
+Rubezh = Callable[..., Ran]
+
+
+def test_an_account_is_added_once(rubezh: Rubezh) -> None:
+    """The second time, and without a name, one is told what to do instead."""
+    assert rubezh("account", "add", "anna b") == Ran(
+        0, "", "rubezh: account anna b added; give it a token with: rubezh token issue 'anna b'\n"
+    )
+    assert rubezh("account", "add", "anna b") == Ran(
+        2, "", "rubezh: there is an account named 'anna b' already; choose another name\n"
+    )
+    assert rubezh("account", "add", " ").code == 2
+    assert rubezh("account", "add", "a\x1b[2J").code == 2
+
+
+def test_accounts_are_listed_for_people_and_for_scripts(rubezh: Rubezh) -> None:
+    """Results are on stdout, and nothing but results."""
+    rubezh("account", "add", "bob")
+    rubezh("account", "add", "анна")
+    rubezh("account", "disable", "bob")
+    listed = rubezh("account", "list")
+    assert listed.err == ""
+    assert [line.split()[-1] for line in listed.out.splitlines()] == ["NAME", "bob", "анна"]
+    by_name = {each["name"]: each for each in rubezh("account", "list", "--json").json}
+    assert by_name["анна"]["disabled_at"] is None
+    assert by_name["bob"]["disabled_at"].endswith("Z")
+    rubezh("account", "enable", "bob")
+    assert all(each["disabled_at"] is None for each in rubezh("account", "list", "--json").json)
+
+
+def test_a_secret_is_the_only_thing_on_stdout_and_opens_the_doors(
+    rubezh: Rubezh, on_database: Callable[..., Any]
+) -> None:
+    """It can be put into a variable as it is; revoked, it opens nothing."""
+    rubezh("account", "add", "anna")
+    issued = rubezh("token", "issue", "anna", "--name", "laptop", "--expires-days", "3")
+    assert issued.code == 0
+    secret = issued.out.removesuffix("\n")
+    assert secret.startswith("rbz_")
+    assert secret not in issued.err
+    account = on_database(lambda database: account_of_secret(database, secret))
+    assert account.name == "anna"
+    (token,) = rubezh("token", "list", "anna", "--json").json
+    assert token["name"] == "laptop"
+    left = datetime.fromisoformat(token["expires_at"]) - datetime.now(UTC)
+    assert timedelta(days=2, hours=23) < left <= timedelta(days=3)
+    revoked = rubezh("token", "revoke", token["id"])
+    assert revoked == Ran(0, "", f"rubezh: token {token['id']} revoked\n")
+    assert on_database(lambda database: account_of_secret(database, secret)) is None
+    assert " revoked " in rubezh("token", "list", "anna").out
+    assert secret not in rubezh("token", "list", "anna", "--json").out
+
+
+def test_what_is_not_there_is_told_in_a_sentence(rubezh: Rubezh) -> None:
+    """Unknown accounts and tokens are bad input, and the way to the known ones is told."""
+    nobody = "rubezh: there is no account named 'bob'; see: rubezh account list\n"
+    for arguments in (
+        ("account", "disable", "bob"),
+        ("account", "enable", "bob"),
+        ("token", "issue", "bob"),
+        ("token", "list", "bob"),
+        ("records", "list", "--account", "bob"),
+    ):
+        assert rubezh(*arguments) == Ran(2, "", nobody)
+    unknown = "01970000-0000-7000-8000-000000000000"
+    assert rubezh("token", "revoke", unknown) == Ran(
+        2, "", f"rubezh: there is no token {unknown}; see: rubezh token list ACCOUNT\n"
+    )
