@@ -131,16 +131,16 @@ $(VENV)/%.ready:
 		if ! python=$$(find_python); then
 			[ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
 				|| refuse "Python 3.11 to 3.14 with venv is missing here: have root install it (Debian: apt-get install python3-venv)."
-			echo 'rubezh: installing python3-venv with apt-get'
+			echo 'rubezh: installing python3-venv with apt-get' >&2
 			apt-get -qq -o Acquire::Retries=5 update
 			DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o Acquire::Retries=5 -o DPkg::Lock::Timeout=300 \
 				install --no-install-recommends python3-venv >/dev/null
 			python=$$(find_python) || refuse "this machine's packages hold no Python 3.11 to 3.14: Debian 12 or later does."
 		fi
-		echo "rubezh: making .venv with $$python"
+		echo "rubezh: making .venv with $$python" >&2
 		"$$python" -m venv --clear $(VENV)
 	fi
-	echo "rubezh: installing what locks/$$purpose.txt names"
+	echo "rubezh: installing what locks/$$purpose.txt names" >&2
 	pip="$(PYTHON) -m pip --disable-pip-version-check --no-input install -qq --retries 6 --timeout 60"
 	$$pip --require-hashes --only-binary :all: -r locks/$$purpose.txt
 	$$pip --no-deps --no-build-isolation --editable .
