@@ -1,5 +1,6 @@
 """The one HTTP server: hypercorn's protocols on a unix socket and, if wanted, on TCP as well."""
 
+import errno
 import os
 import socket
 import stat
@@ -189,13 +190,9 @@ def _free_place(path: Path) -> None:
         raise Refused(f"{path} is a file and no socket; set intake.socket to another path")
     with socket.socket(socket.AF_UNIX) as knocking:
         knocking.setblocking(False)  # noqa: FBT003 - the standard library's own signature
-        try:
-            knocking.connect(os.fspath(path))
-        except ConnectionRefusedError:
+        if knocking.connect_ex(os.fspath(path)) == errno.ECONNREFUSED:
             path.unlink()
             return
-        except BlockingIOError:
-            pass  # its queue is full: somebody listens
     raise Refused(f"another process listens on {path}; stop it, or set intake.socket to another path")
 
 

@@ -36,6 +36,8 @@ async def find_or_add_account(database: Database, name: str) -> Account:
     return (
         await database.transact(_in_find_account, name)
         or await database.transact(_in_add_account, name)
+        # Somebody was quicker by a hair.
+        or await database.transact(_in_find_account, name)
         or await add_account(database, name)
     )
 

@@ -5,6 +5,7 @@ nothing of this week's records.
 """
 
 import fcntl
+import math
 import os
 import shutil
 import time
@@ -67,21 +68,23 @@ async def _in_known(connection: Connection, ids: list[UUID]) -> set[UUID]:
 
 def _remove_unfinished(incoming: Path) -> list[str]:
     """Remove what no living process holds; one that holds a file has locked it."""
-    removed = []
-    for path in _aged(incoming, UNFINISHED_AFTER):
-        try:
-            fd = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
-        except FileNotFoundError:
-            continue
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            path.unlink(missing_ok=True)
-            removed.append(path.name)
-        except BlockingIOError:
-            continue
-        finally:
-            os.close(fd)
-    return removed
+    return [path.name for path in _aged(incoming, UNFINISHED_AFTER) if _removed_unless_held(path)]
+
+
+def _removed_unless_held(path: Path) -> bool:
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return False  # received to its end meanwhile, or another daemon on this store was quicker
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    else:
+        path.unlink(missing_ok=True)
+        return True
+    finally:
+        os.close(fd)
 
 
 def _older_than(folder: Path, seconds: float) -> set[UUID]:
@@ -91,12 +94,15 @@ def _older_than(folder: Path, seconds: float) -> set[UUID]:
 def _aged(folder: Path, seconds: float) -> Iterator[Path]:
     latest = time.time() - seconds
     for entry in os.scandir(folder):
-        try:
-            old = entry.stat(follow_symlinks=False).st_mtime <= latest
-        except FileNotFoundError:
-            continue  # another daemon on this store was quicker
-        if old:
+        if _last_changed(entry) <= latest:
             yield Path(entry.path)
+
+
+def _last_changed(entry: "os.DirEntry[str]") -> float:
+    try:
+        return entry.stat(follow_symlinks=False).st_mtime
+    except FileNotFoundError:
+        return math.inf  # gone meanwhile: another daemon on this store was quicker
 
 
 def _as_id(name: str) -> UUID | None:
