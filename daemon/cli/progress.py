@@ -97,9 +97,7 @@ class Lines:
 
     def _tell(self, number: int, state: str, position: str, *, soon: bool) -> None:
         kind = state.partition(" in ")[0]  # a countdown is no news
-        last_kind, last_position, at = self._told.get(
-            number, ("", "", monotonic() - LINE_SECONDS * (not soon))
-        )
+        last_kind, last_position, at = self._told.setdefault(number, ("", "", monotonic()))
         news = soon and kind != last_kind
         went_on = (kind, position) != (last_kind, last_position) and monotonic() - at >= LINE_SECONDS
         if news or went_on:

@@ -13,9 +13,8 @@ from attrs import frozen
 from daemon.cli.program import ended
 from storage.accounts import find_or_add_account
 from storage.database import Database, open_database, open_loop
-from storage.ids import new_id
 from storage.mounting import mount_store
-from storage.submissions import Submission, accept
+from tests.making import a_record
 
 T = TypeVar("T")
 
@@ -72,21 +71,6 @@ async def submitted(
     """Accept a record that waits to be converted."""
     await trio.Path(root).mkdir(exist_ok=True)
     store = await mount_store(database, root)
-    account = await find_or_add_account(database, owner)
-    submission = Submission(
-        id=new_id(),
-        owner_id=account.id,
-        filename=filename,
-        title="",
-        description="",
-        topics=(),
-        asked_language=None,
-        channels="auto",
-        track=None,
-        hotwords="",
-        store_id=store.id,
-        source_path="records/x/source",
-        source_bytes=5,
-        source_sha256=bytes(32),
+    return await a_record(
+        database, store, await find_or_add_account(database, owner), filename=filename, title=""
     )
-    return await accept(database, submission, lane="convert")
