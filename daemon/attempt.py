@@ -17,7 +17,7 @@ from stages.stage import Outcome, Stage, lane_after
 from storage.claim import Claim, ClaimLost
 from storage.claims import Claims, Passage, Settled
 from storage.ending import Deferred, Ending, Failed, Hopeless, Reached, TimedOut
-from storage.errors import DatabaseUnavailable, DataRefused, MeansAway
+from storage.errors import DatabaseUnavailable, DataRefused, MeansAway, RubezhError
 from storage.record import Record
 
 log = structlog.get_logger()
@@ -97,7 +97,9 @@ class Attempts:
         for late in cleanup_errors(raised):
             log.warning("record.cleanup_failed", reason=cause_of(late), exc_info=late)
         if isinstance(ending, Failed):
-            log.warning("record.failed", reason=ending.cause, failures=record.failures, exc_info=raised)
+            known = isinstance(raised, RubezhError)
+            trace = None if known else raised
+            log.warning("record.failed", reason=ending.cause, failures=record.failures, exc_info=trace)
         return ending, _beyond_us(raised)
 
     def _tell_lane(self, stage: Stage, ending: Ending, raised: BaseException | None) -> None:

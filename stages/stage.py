@@ -13,6 +13,7 @@ from uuid import UUID
 from attrs import frozen
 
 from storage.ending import Deferred, Hopeless, Reached
+from storage.errors import StageFailed
 from storage.record import Milestone, Record
 
 __all__ = [
@@ -65,7 +66,7 @@ class Child(Protocol):
         """Wait for the next message; raises `ChildDied` with how it ended and the tail of its stderr."""
 
 
-class ChildDied(Exception):
+class ChildDied(StageFailed):
     """A child ended before its answer; the text says how (signal, memory, exit code) and its last words."""
 
 

@@ -13,6 +13,7 @@
     │   ├── EmbeddedPostgresFailed
     │   ├── NoSpace
     │   └── MeansAway            what a lane needs is away for everybody (recogniser, model, disk)
+    ├── StageFailed              a stage came to no outcome, and its text says all there is to know
     └── DataRefused              the database refused a value for what it is (SQLSTATE class 22 or 23)
 
 "No work", "not found" and a lost claim are no errors: they are values (`storage.claim`), so that no
@@ -68,6 +69,10 @@ class NoSpace(Unavailable):
 
 class MeansAway(Unavailable):
     """What a lane needs is away for every record alike."""
+
+
+class StageFailed(RubezhError):
+    """A stage came to no outcome in a way it knows: the text is enough, no traceback would add to it."""
 
 
 class DataRefused(RubezhError):
