@@ -25,7 +25,7 @@ from stages.media.messages import (
 from stages.media.wave64 import RATE, SAMPLE_BYTES
 from stages.stage import Child, ChildLimits, ChildRecipe, Hopeless, Outcome, Reached, Tools
 from storage.audio import fsync_folder
-from storage.errors import MeansAway
+from storage.errors import MeansAway, StageFailed
 from storage.record import Conversion, Milestone, Record, StopCode
 
 log = structlog.get_logger()
@@ -42,7 +42,7 @@ _LEAST_FREE_BYTES = 256 * 2**20
 _DISK_FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
-class ConversionFailed(Exception):
+class ConversionFailed(StageFailed):
     """The decoding failed through no proven fault of the recording; the text says how."""
 
 
@@ -114,7 +114,9 @@ class Convert:
             # The limit on the length ends it first, with a better word; this is for a fault of ours.
             file_bytes=math.ceil(self.longest_seconds + 60) * RATE * SAMPLE_BYTES,
         )
-        return ChildRecipe(module=_CHILD, folder=folder, limits=limits)
+        # One thread: a numerical library would reserve memory by the core, against the limit.
+        environment = {"OMP_NUM_THREADS": "1"}
+        return ChildRecipe(module=_CHILD, folder=folder, limits=limits, environment=environment)
 
 
 def _certainly_missing(tools: Tools) -> bool:
