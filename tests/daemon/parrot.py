@@ -90,6 +90,7 @@ def late(asked: dict[str, Any]) -> dict[str, Any]:
     """Answer twice, the second time later than expected."""
     sys.stdout.write(json.dumps(asked) + "\n")
     sys.stdout.flush()
+    time.sleep(0.2)
     return asked
 
 

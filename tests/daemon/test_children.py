@@ -242,6 +242,7 @@ async def test_a_child_that_was_not_left_well_is_not_used_again(
                         eventually(lambda: not is_alive(pid), "the child is dead")
         except ZeroDivisionError:
             assert how == "error"
+    assert scope.cancelled_caught == (how == "cancel")
     assert not is_alive(pid)
     async with pool.borrowed("whisper", recipe) as child:
         assert await pid_of(child) != pid
