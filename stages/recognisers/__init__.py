@@ -1,0 +1,1 @@
+"""Recognisers: how speech becomes text, on this machine or elsewhere."""
