@@ -28,7 +28,6 @@ FORMATS = (
 )
 
 _BUFFER_BYTES = 1 << 16
-_WORDS = 100  # characters of FFmpeg's own: it can recite the whole list above
 _ESTIMATED = "Estimating duration from bitrate"
 
 
@@ -140,4 +139,7 @@ def _collect_ffmpegs_words() -> None:
 def _words(error: av.FFmpegError) -> str:
     words = error.strerror or type(error).__name__
     _, last = av.logging.get_last_error()
-    return f"{words} ({last[2].strip()[:_WORDS]})" if last else words
+    if last is None:
+        return words
+    said, _, _ = last[2].partition(" '")  # it would go on and recite the whole list above
+    return f"{words} ({said.strip()})"

@@ -8,6 +8,7 @@ from storage.record import StopCode
 
 # Their line starts at zero by definition. All others start where their first stamp says.
 _LINE_STARTS_AT_ZERO = {"matroska", "mov"}
+_LENGTHS_BY_TRACK = {"mov", "avi"}
 _MICROSECONDS = 1_000_000
 
 
@@ -47,27 +48,31 @@ def _decodable(stream: AudioStream) -> bool:
 
 def _zero(opened: Opened) -> float:
     start = (opened.container.start_time or 0) / _MICROSECONDS
-    names = set(opened.container.format.name.split(","))
     # A late start inside the file's length is part of it. One past it is a piece cut out of a longer line.
-    if names & _LINE_STARTS_AT_ZERO and 0 <= start <= (opened.container.duration or 0) / _MICROSECONDS:
+    if _is_one_of(opened, _LINE_STARTS_AT_ZERO) and 0 <= start <= _whole_seconds(opened):
         return 0.0
     return start
 
 
 def _declared(opened: Opened, stream: AudioStream, zero: float) -> tuple[float | None, bool]:
-    base = stream.time_base
-    if base is not None and stream.duration:
-        start = float(stream.start_time * base) - zero if stream.start_time is not None else 0.0
-        return _length(max(start, 0.0) + float(stream.duration * base)), True
     tagged = _seconds_of_clock(stream.metadata.get("DURATION", ""))
     if tagged:
         return tagged, True
-    alone = len(opened.container.streams) == 1
-    return _length((opened.container.duration or 0) / _MICROSECONDS), alone
+    # Elsewhere FFmpeg gives a track the length of the whole, which a picture beside it may have made.
+    own = len(opened.container.streams) == 1 or _is_one_of(opened, _LENGTHS_BY_TRACK)
+    if stream.time_base is None or not stream.duration:
+        return _whole_seconds(opened) or None, own
+    start = 0.0 if stream.start_time is None else float(stream.start_time * stream.time_base) - zero
+    seconds = max(start, 0.0) + float(stream.duration * stream.time_base)
+    return (seconds if seconds > 0 else None), own
 
 
-def _length(seconds: float) -> float | None:
-    return seconds if seconds > 0 else None
+def _is_one_of(opened: Opened, formats: set[str]) -> bool:
+    return not formats.isdisjoint(opened.container.format.name.split(","))
+
+
+def _whole_seconds(opened: Opened) -> float:
+    return max(opened.container.duration or 0, 0) / _MICROSECONDS
 
 
 def _seconds_of_clock(text: str) -> float | None:

@@ -60,7 +60,9 @@ class Writer:
         self._file = self._part.open("wb", buffering=0)
         self._finished = False
         self.samples = 0
-        self._put(bytes(_HEADER_BYTES))
+        self._file.seek(
+            _HEADER_BYTES
+        )  # the header comes last: until then it is no copy by its content either
 
     def __enter__(self) -> Self:
         return self

@@ -1,0 +1,228 @@
+"""What is true of a recording is what comes out of the decoding, whatever its header, name or damage says."""
+
+import errno
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from stages.media.decode import decode
+from stages.media.messages import Finished, Request
+from stages.media.source import MediaRefused, SourceFile
+from stages.media.wave64 import RATE, open_samples
+from storage.record import StopCode
+from tests.stages.media.shelf import HOPELESS, SOUND
+
+HOUR = 3600.0
+PADDING = 0.05  # seconds: what a codec may add at its ends
+
+
+def decoded(
+    source: Path, folder: Path, *, track: int | None = None, longest: float = HOUR
+) -> tuple[Finished, NDArray[np.int16]]:
+    """Decode a file and return what was said of it and its samples."""
+    target = folder / "audio.w64"
+    request = Request(source=str(source), target=str(target), track=track, longest_seconds=longest)
+    finished = decode(request, lambda _: None)
+    samples = np.array(open_samples(target))
+    assert finished.decoded_seconds == len(samples) / RATE
+    return finished, samples
+
+
+def is_silent(samples: NDArray[np.int16]) -> bool:
+    """Tell whether nothing can be heard."""
+    return bool(np.abs(samples).max(initial=0) < 40)
+
+
+def hertz(samples: NDArray[np.int16]) -> float:
+    """Return the pitch of what is heard most."""
+    spectrum = np.abs(np.fft.rfft(samples.astype(float)))
+    return float(spectrum.argmax() * RATE / len(samples))
+
+
+def loudness(samples: NDArray[np.int16]) -> float:
+    """Return the root mean square."""
+    return float(np.sqrt(np.square(samples.astype(float)).mean()))
+
+
+@pytest.mark.parametrize("name", SOUND)
+def test_every_kind_of_recording_just_works(name: str, shelf: Path, tmp_path: Path) -> None:
+    """The whole sound comes out, at its pitch and loud enough, with no word about damage that matters."""
+    finished, samples = decoded(shelf / name, tmp_path)
+    seams = 2 if name in {"double.mp3", "rate_change.mp3"} else 1
+    assert finished.decoded_seconds == pytest.approx(SOUND[name], abs=PADDING * seams)
+    assert hertz(samples) == pytest.approx(300, abs=50)  # the shortest holds six waves
+    assert loudness(samples) > 1500
+    assert finished.cautions == ()
+
+
+@pytest.mark.parametrize("name", HOPELESS)
+def test_what_no_try_can_help_is_refused(name: str, shelf: Path, tmp_path: Path) -> None:
+    """It is refused with its own code, and nothing is left where the copy would be."""
+    with pytest.raises(MediaRefused) as refused:
+        decoded(shelf / name, tmp_path)
+    assert refused.value.code == HOPELESS[name]
+    assert refused.value.reason
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_neighbour_is_not_read_through_any_name(shelf: Path, tmp_path: Path) -> None:
+    """A playlist is refused also when it has the extension, the place and the neighbour it wants."""
+    (tmp_path / "neighbour.mp3").write_bytes((shelf / "mp3.mp3").read_bytes())
+    for number, text in enumerate(("ffconcat version 1.0\nfile neighbour.mp3\n", "#EXTM3U\nneighbour.mp3\n")):
+        for name in ("x.ffconcat", "x.m3u8", "x.mp3", "source"):
+            playlist = tmp_path / f"{number}-{name}"
+            playlist.write_text(text)
+            with pytest.raises(MediaRefused, match="no recording of a kind we take"):
+                decoded(playlist, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["wav_zero_len.wav", "wav_over_len.wav", "wav_stream_len.wav", "double.mp3"])
+def test_a_length_guessed_from_the_bit_rate_is_not_the_files_word(
+    name: str, shelf: Path, tmp_path: Path
+) -> None:
+    """Where the header says nothing that can be meant, nothing is declared."""
+    assert decoded(shelf / name, tmp_path)[0].declared_seconds is None
+
+
+def test_a_live_recording_declares_nothing(shelf: Path, tmp_path: Path) -> None:
+    """A browser's recorder writes no length; nothing is divided by it."""
+    finished, _ = decoded(shelf / "live_no_duration.webm", tmp_path)
+    assert (finished.declared_seconds, finished.codec) == (None, "opus")
+
+
+def test_a_cut_file_says_so(shelf: Path, tmp_path: Path) -> None:
+    """Declared and decoded stay apart, and a person is told of the difference."""
+    finished, _ = decoded(shelf / "cut_half.m4a", tmp_path)
+    assert finished.declared_seconds == pytest.approx(40, abs=PADDING)
+    assert finished.decoded_seconds == pytest.approx(20, abs=1)
+    caution = finished.cautions[0]
+    assert caution.code == "cut_short"
+    assert caution.sentence == "The file seems cut: it holds 20 s of the 40 s it declares."
+
+
+def test_damage_costs_itself_and_moves_nothing(shelf: Path, tmp_path: Path) -> None:
+    """Bad packets are counted and told, their time stays on the line, and what follows is heard."""
+    finished, samples = decoded(shelf / "damaged.m4a", tmp_path)
+    assert finished.bad_packets > 5
+    assert [caution.code for caution in finished.cautions] == ["bad_packets"]
+    assert finished.decoded_seconds == pytest.approx(40, abs=PADDING)
+    assert hertz(samples[-2 * RATE :]) == pytest.approx(300, abs=1)
+
+
+@pytest.mark.parametrize("name", ["starts_at_5s.mkv", "alone_at_5s.mka"])
+def test_a_late_start_is_silence_in_front(name: str, shelf: Path, tmp_path: Path) -> None:
+    """Sound that begins at 5 s begins at 5 s, with or without a picture before it."""
+    finished, samples = decoded(shelf / name, tmp_path)
+    assert finished.decoded_seconds == pytest.approx(9, abs=0.001)
+    assert is_silent(samples[: 5 * RATE])
+    assert not is_silent(samples[5 * RATE : 5 * RATE + RATE // 10])
+
+
+def test_a_gap_stays_a_gap(shelf: Path, tmp_path: Path) -> None:
+    """Three seconds without packets are three seconds of silence, and what follows is where it was."""
+    _, samples = decoded(shelf / "gap_of_3s.mka", tmp_path)
+    assert len(samples) == 7 * RATE
+    assert is_silent(samples[2 * RATE : 5 * RATE])
+    assert hertz(samples[5 * RATE :]) == pytest.approx(300, abs=1)
+
+
+def test_jitter_is_no_gap(shelf: Path, tmp_path: Path) -> None:
+    """Stamps that waver by less than 50 ms make no holes in a word."""
+    assert len(decoded(shelf / "jitter.mka", tmp_path)[1]) == 6 * RATE
+
+
+@pytest.mark.parametrize("name", ["absurd_jump.mka", "absurd_jump_live.webm"])
+def test_an_absurd_stamp_is_not_believed(name: str, shelf: Path, tmp_path: Path) -> None:
+    """A stamp months ahead adds nothing; the sound behind it is kept."""
+    assert decoded(shelf / name, tmp_path)[0].decoded_seconds == pytest.approx(4, abs=PADDING)
+
+
+@pytest.mark.parametrize(("name", "seconds"), [("chained.ogg", 120.0), ("joined.ts", 12.12)])
+def test_joined_files_are_as_long_as_their_sound(
+    name: str, seconds: float, shelf: Path, tmp_path: Path
+) -> None:
+    """Stamps that start again from zero lose nothing and double nothing."""
+    assert decoded(shelf / name, tmp_path)[0].decoded_seconds == pytest.approx(seconds, abs=PADDING)
+
+
+def test_the_limit_is_on_what_is_decoded(shelf: Path, tmp_path: Path) -> None:
+    """A file whose header says 20 s and which holds 120 is over a limit of 60, and leaves nothing behind."""
+    with pytest.raises(MediaRefused) as refused:
+        decoded(shelf / "chained.ogg", tmp_path, longest=60)
+    assert refused.value.code == StopCode.TOO_LONG
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_track_asked_for_is_taken(shelf: Path, tmp_path: Path) -> None:
+    """Tracks are counted from 0 among the audio tracks; none asked for is the first."""
+    two = shelf / "two_tracks_first_silent.mp4"
+    assert is_silent(decoded(two, tmp_path)[1])
+    finished, samples = decoded(two, tmp_path, track=1)
+    assert finished.track == 1
+    assert hertz(samples) == pytest.approx(300, abs=1)
+
+
+def test_a_track_that_is_not_there_is_refused(shelf: Path, tmp_path: Path) -> None:
+    """The reason says what was asked for and what there is."""
+    with pytest.raises(MediaRefused, match=r"audio track 2 was asked for, .* the file has 2") as refused:
+        decoded(shelf / "two_tracks_first_silent.mp4", tmp_path, track=2)
+    assert refused.value.code == StopCode.NO_AUDIO
+
+
+def test_a_fault_of_the_disk_is_no_verdict(tmp_path: Path) -> None:
+    """A file that cannot be read (this one answers EIO) is an error of ours, never "not media"."""
+    with pytest.raises(OSError, match="Input/output error") as failed:
+        decoded(Path("/proc/self/mem"), tmp_path)
+    assert failed.value.errno == errno.EIO
+    with pytest.raises(FileNotFoundError):
+        decoded(tmp_path / "missing", tmp_path)
+
+
+@pytest.mark.parametrize("name", ["moov_end.m4a", "mp3.mp3", "s24_96k.wav", "voice.ogg"])
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.9])
+def test_a_disk_that_fails_in_the_middle_is_no_verdict(
+    name: str, share: float, shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wherever the read fails, the I/O error comes out as itself: not as a short recording, not as damage."""
+    source = shelf / name
+    broken_from = int(source.stat().st_size * share)
+    read = SourceFile.read
+
+    def failing(file: SourceFile, size: int) -> bytes:
+        if file.tell() + size > broken_from:
+            file.error = OSError(errno.EIO, "Input/output error")
+            raise file.error
+        return read(file, size)
+
+    monkeypatch.setattr(SourceFile, "read", failing)
+    with pytest.raises(OSError, match="Input/output error"):
+        decoded(source, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_is_no_verdict(shelf: Path, tmp_path: Path) -> None:
+    """ENOSPC comes out as itself."""
+    (tmp_path / "audio.w64.part").symlink_to("/dev/full")
+    with pytest.raises(OSError, match="No space left") as failed:
+        decoded(shelf / "s16.wav", tmp_path)
+    assert failed.value.errno == errno.ENOSPC
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_signs_of_life_are_few_and_grow(shelf: Path, tmp_path: Path) -> None:
+    """At most two a second, however fast the decoding is, and never backwards."""
+    told: list[tuple[float, float]] = []
+    request = Request(
+        source=str(shelf / "chained.ogg"),
+        target=str(tmp_path / "audio.w64"),
+        track=None,
+        longest_seconds=HOUR,
+    )
+    started = time.monotonic()
+    decode(request, lambda seconds: told.append((time.monotonic(), seconds)))
+    assert 1 <= len(told) <= 1 + (time.monotonic() - started) / 0.5
+    assert [seconds for _, seconds in told] == sorted(seconds for _, seconds in told)
+    assert all(seconds <= 120 for _, seconds in told)

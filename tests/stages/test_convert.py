@@ -1,0 +1,255 @@
+"""created -> converted, with the real child in a real store."""
+
+import os
+import signal
+import struct
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from uuid import uuid4
+
+import numpy as np
+import pytest
+import trio
+from attrs import evolve
+
+from daemon.children import open_children
+from stages import convert
+from stages.convert import ConversionFailed, Convert
+from stages.media.wave64 import open_samples
+from stages.stage import ChildDied, Hopeless, Reached, Tools
+from storage.errors import MeansAway
+from storage.record import Conversion, Milestone, Record, StopCode
+
+RATE = 16_000
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def a_record() -> Record:
+    """Return a record that waits to be converted."""
+    record_id = uuid4()
+    return Record(
+        id=record_id,
+        owner_id=uuid4(),
+        created_at=NOW,
+        title="",
+        description="",
+        topics=(),
+        asked_language=None,
+        edition=1,
+        filename="call.wav",
+        channels="auto",
+        track=None,
+        hotwords="",
+        store_id=uuid4(),
+        source_path=f"records/{record_id}/source",
+        source_bytes=1,
+        source_sha256=bytes(32),
+        milestone=Milestone.CREATED,
+        milestone_since=NOW,
+        milestone_seconds=0.0,
+        lane="convert",
+        failures=1,
+        claim_token=uuid4(),
+        lease_until=NOW,
+        stop=None,
+        deleted_at=None,
+        audio_path=None,
+        declared_seconds=None,
+        decoded_seconds=None,
+        audio_warnings=(),
+        recogniser=None,
+        operation=None,
+        found_language=None,
+        recognised_seconds=0.0,
+        recognised_text=None,
+    )
+
+
+def wav(seconds: float) -> bytes:
+    """Return a telephone tone, 16 kHz mono."""
+    samples = (np.sin(np.arange(round(seconds * RATE)) / 8) * 9000).astype("<i2").tobytes()
+    form = struct.pack("<HHIIHH", 1, 1, RATE, RATE * 2, 2, 16)
+    body = b"WAVEfmt " + struct.pack("<I", 16) + form + b"data" + struct.pack("<I", len(samples)) + samples
+    return b"RIFF" + struct.pack("<I", len(body)) + body
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """A store that shows itself."""
+    (tmp_path / "store.json").write_text("{}")
+    return tmp_path
+
+
+def stage_of(store: Path) -> Convert:
+    """Return the stage with the service's own defaults."""
+    return Convert(store=store, lease_seconds=60, memory_bytes=2**30, longest_seconds=24 * 3600)
+
+
+@asynccontextmanager
+async def tools_for(record: Record, store: Path, source: bytes | None) -> AsyncIterator[Tools]:
+    """Put a source in the store and lend the tools of one attempt."""
+    assert record.claim_token is not None
+    folder = store / "records" / str(record.id) / str(record.claim_token)
+    folder.mkdir(parents=True)
+    if source is not None:
+        (folder.parent / "source").write_bytes(source)
+    async with open_children(cpu_threads=1) as children:
+        yield Tools(
+            source=folder.parent / "source",
+            audio=None,
+            folder=folder,
+            children=children,
+            token=record.claim_token,
+        )
+
+
+def children() -> list[int]:
+    """Return the pids of our decoding children."""
+    mine = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+    return [int(pid) for pid in mine if b"stages.media.child" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+
+
+async def the_child() -> int:
+    """Wait for our one child process and return its pid."""
+    with trio.fail_after(20):
+        while not (found := children()):
+            await trio.sleep(0.01)
+    return found[0]
+
+
+async def test_a_recording_is_converted(store: Path) -> None:
+    """The copy is named by its place in the store, and what was found is the stage's own columns."""
+    record = a_record()
+    async with tools_for(record, store, wav(2)) as tools:
+        outcome = await stage_of(store).work(record, tools)
+    path = f"records/{record.id}/{record.claim_token}/audio.w64"
+    assert outcome == Reached(
+        Conversion(audio_path=path, declared_seconds=2.0, decoded_seconds=2.0, audio_warnings=())
+    )
+    assert len(open_samples(store / path)) == 2 * RATE
+
+
+async def test_what_is_not_media_is_hopeless_at_once(store: Path) -> None:
+    """One attempt, the code of its kind, the full reason for the service owner."""
+    record = a_record()
+    async with tools_for(record, store, b"<html>404</html>") as tools:
+        outcome = await stage_of(store).work(record, tools)
+    assert isinstance(outcome, Hopeless)
+    assert outcome.code == StopCode.NOT_MEDIA
+    assert "no recording of a kind we take" in outcome.reason
+
+
+async def test_the_longest_recording_is_a_setting(store: Path) -> None:
+    """Over the limit set is hopeless."""
+    record = a_record()
+    async with tools_for(record, store, wav(2)) as tools:
+        outcome = await evolve(stage_of(store), longest_seconds=1.0).work(record, tools)
+    assert isinstance(outcome, Hopeless)
+    assert outcome.code == StopCode.TOO_LONG
+
+
+async def test_the_track_asked_for_reaches_the_decoding(store: Path) -> None:
+    """A track that is not there is refused with what was asked."""
+    record = evolve(a_record(), track=3)
+    async with tools_for(record, store, wav(2)) as tools:
+        outcome = await stage_of(store).work(record, tools)
+    assert outcome == Hopeless(
+        StopCode.NO_AUDIO, "audio track 3 was asked for, counted from 0, and the file has 1"
+    )
+
+
+async def test_an_absent_source_in_a_sound_store_is_hopeless(store: Path) -> None:
+    """The store shows itself, the attempt's folder is in it, and the source is not there."""
+    record = a_record()
+    async with tools_for(record, store, None) as tools:
+        outcome = await stage_of(store).work(record, tools)
+    assert isinstance(outcome, Hopeless)
+    assert outcome.code == StopCode.AUDIO_MISSING
+
+
+async def test_an_absent_source_in_an_absent_store_is_a_failure(store: Path) -> None:
+    """A store that does not show itself may come back: nothing is concluded."""
+    (store / "store.json").unlink()
+    record = a_record()
+    async with tools_for(record, store, None) as tools:
+        with pytest.raises(ConversionFailed, match="No such file"):
+            await stage_of(store).work(record, tools)
+
+
+async def test_a_full_disk_is_told_to_the_lane(store: Path) -> None:
+    """It would fail every record alike, so the lane is to know."""
+    record = a_record()
+    async with tools_for(record, store, wav(2)) as tools:
+        (tools.folder / "audio.w64.part").symlink_to("/dev/full")
+        with pytest.raises(MeansAway, match="is full"):
+            await stage_of(store).work(record, tools)
+
+
+async def test_means_are_there_or_away(store: Path) -> None:
+    """A disk with room is fine; a store that cannot be reached is not."""
+    await stage_of(store).check_means()
+    with pytest.raises(MeansAway, match="cannot be reached"):
+        await stage_of(store / "elsewhere").check_means()
+
+
+@pytest.mark.parametrize("sig", [signal.SIGSEGV, signal.SIGKILL, signal.SIGABRT])
+async def test_a_child_that_crashes_is_a_failure_that_names_the_signal(
+    store: Path, sig: signal.Signals
+) -> None:
+    """Native code that falls over a recording fails the attempt and nothing else."""
+    record = a_record()
+    async with tools_for(record, store, wav(600)) as tools, trio.open_nursery() as nursery:
+
+        async def crash() -> None:
+            os.kill(await the_child(), sig)
+
+        nursery.start_soon(crash)
+        with pytest.raises(ChildDied, match=sig.name):
+            await stage_of(store).work(record, tools)
+        nursery.cancel_scope.cancel()
+
+
+async def test_too_little_memory_is_a_failure(store: Path) -> None:
+    """The limit is the child's own; what it says of it is told."""
+    record = a_record()
+    async with tools_for(record, store, wav(2)) as tools:
+        with pytest.raises(ChildDied, match="[Mm]emory"):
+            await evolve(stage_of(store), memory_bytes=190 * 2**20).work(record, tools)
+
+
+async def test_a_child_that_hangs_is_ended(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Silence is a failure, long before the time limit of the attempt."""
+    monkeypatch.setattr(convert, "_SILENT_SECONDS", 2.0)
+    record = a_record()
+    async with tools_for(record, store, wav(600)) as tools, trio.open_nursery() as nursery:
+
+        async def hang() -> None:
+            os.kill(await the_child(), signal.SIGSTOP)
+
+        nursery.start_soon(hang)
+        with pytest.raises(ConversionFailed, match="said nothing for 2 s"):
+            await stage_of(store).work(record, tools)
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_cancel_leaves_no_child_and_no_copy(store: Path) -> None:
+    """Cancelled in the middle, the child is dead and reaped when the work has ended."""
+    record = a_record()
+    async with tools_for(record, store, wav(600)) as tools:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(stage_of(store).work, record, tools)
+            await the_child()
+            await trio.sleep(0.3)
+            nursery.cancel_scope.cancel()
+        assert children() == []
+        assert not (tools.folder / "audio.w64").exists()
+
+
+def test_the_limits_leave_room(store: Path) -> None:
+    """A ten-hour recording of many gigabytes gets hours; the milestone is worth several whole attempts."""
+    record = evolve(a_record(), source_bytes=20 * 2**30)
+    stage = stage_of(store)
+    assert stage.time_limit(record) > 3600
+    assert stage.milestone_limit(record) >= 5 * stage.time_limit(record)
