@@ -61,9 +61,11 @@ def run_accounted(command: Sequence[str]) -> Cost:
     adopt_orphans()
     used, began = _used(), time.perf_counter()
     done = subprocess.run(
-        command, check=True, stdout=subprocess.PIPE, timeout=LONGEST_SECONDS, text=True, env=environment()
+        command, check=False, capture_output=True, timeout=LONGEST_SECONDS, text=True, env=environment()
     )
     reap_orphans()
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command)} ended with {done.returncode}: {done.stderr}")
     return Cost(cpu=_used() - used, wall=time.perf_counter() - began, printed=done.stdout)
 
 
