@@ -8,6 +8,7 @@ EVENTS: Final[Mapping[str, str]] = MappingProxyType(
     {
         # The service as a whole.
         "service.started": "every part runs and records are claimed",
+        "doors.opened": "the doors take requests at these addresses",
         "service.stopping": "a stop was asked for: no new claims, what runs has the grace to end",
         "service.second_signal": "a second signal came during the grace: the work is cancelled at once",
         "service.stopped": "everything is given back and closed",
@@ -23,6 +24,7 @@ EVENTS: Final[Mapping[str, str]] = MappingProxyType(
         "record.claimed": "a worker took the record and starts its next stage",
         "record.reached": "a stage succeeded: the record is at its next milestone",
         "audio.converted": "a recording was decoded; its lengths, and what a person should know of it",
+        "slice.recognised": "a slice of a recording became text",
         "record.deferred": "a stage ended well with more to do later",
         "record.failed": "a stage failed; the record is tried again later",
         "record.timed_out": "an attempt took longer than it may and was ended; it counts as a failure",
@@ -51,6 +53,7 @@ EVENTS: Final[Mapping[str, str]] = MappingProxyType(
         "leftover.removed": "files that belong to nothing were removed from the store",
         "leftover.quarantined": "the store has a record that no row knows; it is put aside for days",
         "leftover.returned": "a record put aside is known again and is back in its place",
+        "leftovers.unswept": "the store could not be swept just now; it is tried again later",
         # The machinery.
         "watchdog.withheld": "a part has gone silent; systemd is no longer told that all is well",
         "systemd.unreachable": "systemd could not be told something",
