@@ -1,5 +1,6 @@
 """The line: every stage, in order, each taking the milestone that the one before it gives."""
 
+import os
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -20,12 +21,12 @@ class BrokenLineError(Exception):
     """The stages do not lead from the first milestone to the last one, one by one."""
 
 
-def build_line(settings: Settings, folder: StateFolder, *, cores: int) -> tuple[Stage, ...]:
+def build_line(settings: Settings, folder: StateFolder) -> tuple[Stage, ...]:
     """Return every stage of this service, made from its settings and checked."""
     whisper = Whisper(
         model=settings.whisper.model,
         models=folder.models,
-        threads=whisper_threads(settings, cores),
+        threads=whisper_threads(settings),
         beam_size=settings.whisper.beam_size,
         memory_bytes=settings.whisper.memory_mb * _MIB,
         shortest_seconds=settings.whisper.shortest_slice_seconds,
@@ -60,6 +61,6 @@ def slots_of(settings: Settings, line: Sequence[Stage]) -> dict[str, int]:
     return {stage.lane: given[stage.lane] for stage in line}
 
 
-def whisper_threads(settings: Settings, cores: int) -> int:
+def whisper_threads(settings: Settings) -> int:
     """Return the threads of one recogniser: as set, else the machine's cores shared among the slots."""
-    return settings.whisper.threads or max(1, cores // settings.whisper.slots)
+    return settings.whisper.threads or max(1, (os.cpu_count() or 1) // settings.whisper.slots)

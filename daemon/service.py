@@ -16,7 +16,6 @@ A stop cancels the work ring alone: while attempts are given back, leases are re
 polls are answered. A crash of a task of ours takes the service down; the service manager starts it again.
 """
 
-import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
@@ -33,6 +32,7 @@ from daemon.parts import Ground, Parts, parts_of
 from daemon.settings import Settings
 from daemon.stop import Stop
 from daemon.web import serve_web
+from stages.stage import Stage
 from storage.database import Database, open_database, open_loop
 from storage.embedded import embedded_postgres
 from storage.errors import DatabaseUnavailable
@@ -50,8 +50,16 @@ Visitor = Callable[[Ground], Awaitable[None]]
 SWEEP_EVERY_SECONDS = 86_400.0
 
 
-async def serve(settings: Settings, *, doors: bool = True, visitor: Visitor | None = None) -> None:
+async def serve(
+    settings: Settings,
+    *,
+    doors: bool = True,
+    visitor: Visitor | None = None,
+    line_of: Callable[[Settings, StateFolder], tuple[Stage, ...]] = build_line,
+) -> None:
     """Run the service until a stop is asked for: by a signal, or by the end of `visitor`.
+
+    `line_of` makes the stages that records pass.
 
     Raises StateFolderRefused, DatabaseRefused or DatabaseUnavailable when it cannot start, and whatever
     crashed it; what rises through a ring comes in a group.
@@ -59,7 +67,7 @@ async def serve(settings: Settings, *, doors: bool = True, visitor: Visitor | No
     folder, stop = StateFolder(settings.state), Stop()
     folder.prepare()
     with folder.locked():
-        line = build_line(settings, folder, cores=os.cpu_count() or 1)
+        line = line_of(settings, folder)
         async with open_loop(), trio.open_nursery() as outermost:
             await outermost.start(stop.hear_signals)
             async with _postgres(settings, folder) as dsn, trio.open_nursery() as exit_clock:
@@ -78,7 +86,7 @@ async def _run_rings(
     ground: Ground, exit_clock: trio.Nursery, visitor: Visitor | None, *, doors: bool
 ) -> None:
     settings, stop = ground.settings, ground.stop
-    threads = whisper_threads(settings, os.cpu_count() or 1)
+    threads = whisper_threads(settings)
     async with open_children(cpu_threads=threads, idle_seconds=settings.whisper.idle_seconds) as children:
         parts = parts_of(ground, children)
         exit_clock.start_soon(stop.end_hard, settings.work, parts.keeper.owe)
