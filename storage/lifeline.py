@@ -10,7 +10,6 @@ Keys: `parent` (the pid that must still be our parent), `signal` (sent to us whe
 does not use.
 """
 
-import contextlib
 import ctypes
 import os
 import resource
@@ -62,10 +61,12 @@ def keep_within(limits: Mapping[str, int]) -> None:
 
 def be_the_first_to_go() -> None:
     """When the machine runs out of memory, have the kernel end us and not the daemon or its database."""
-    with contextlib.suppress(OSError):  # a sandbox may forbid it: then the kernel chooses as it always did
+    try:
         score = os.open("/proc/self/oom_score_adj", os.O_WRONLY)
         os.write(score, b"500")
         os.close(score)
+    except OSError as error:  # a sandbox may forbid it: then the kernel chooses as it always did
+        sys.stderr.write(f"cannot volunteer to be ended first when memory runs out: {error}\n")
 
 
 def main(words: Sequence[str]) -> None:
