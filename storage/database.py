@@ -188,7 +188,9 @@ def _away(dsn: str, cause: str) -> str:
 def _of_ours(error: Exception) -> Exception:
     """Say whose fault a driver's error is: the world's, the value's, or (unchanged) our own."""
     state = getattr(error, "sqlstate", None) or ""
-    cause = " ".join(str(error).split()) or type(error).__name__
+    # The server's details hold the row it refused, and with it what was said in a recording.
+    primary = error.diag.message_primary if isinstance(error, psycopg.Error) else None
+    cause = " ".join((primary or str(error)).split()) or type(error).__name__
     if state[:2] in ("22", "23"):
         return DataRefused(f"the database refused a value ({cause})")
     if isinstance(error, psycopg.DataError | UnicodeEncodeError):  # never sent: NUL, or half a surrogate

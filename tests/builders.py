@@ -167,8 +167,8 @@ class Queue:
     ) -> Settled | ClaimLost:
         """Settle as the milestone of the record asks for; `passage` takes `limit` and `retry_delay`."""
         rows = await ask(self.database, "SELECT milestone FROM records WHERE id = %s", [claim.record_id])
-        milestone = Milestone(rows[0]["milestone"])
-        way = passage_of(Milestone.TRANSCRIBE if milestone is Milestone.DONE else milestone, **passage)
+        at = rows[0]["milestone"] if rows else Milestone.CREATED
+        way = passage_of(Milestone.TRANSCRIBE if at == Milestone.DONE else Milestone(at), **passage)
         return await self.claims.settle(claim, ending, way, detail or {})
 
     async def row(self, record_id: UUID) -> dict[str, Any]:

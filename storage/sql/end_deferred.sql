@@ -1,7 +1,7 @@
 -- No failure and no next milestone yet. The milestone guard is judged here: a record whose work and waiting
 -- at this milestone pass the limit is stopped by the same statement.
 WITH spent AS (
-    SELECT milestone_seconds + extract(epoch FROM clock_timestamp() - claimed_at) + %(delay)s AS seconds
+    SELECT milestone_seconds + greatest(extract(epoch FROM clock_timestamp() - claimed_at), 0) + %(delay)s AS seconds
     FROM records
     WHERE id = %(id)s AND claim_token = %(token)s
 ), ended AS (

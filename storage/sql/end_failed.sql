@@ -1,7 +1,7 @@
 -- The attempt failed or ran out of its time: the count stays as the claim raised it, and a delay follows.
 WITH ended AS (
     UPDATE records
-    SET milestone_seconds = milestone_seconds + extract(epoch FROM clock_timestamp() - claimed_at),
+    SET milestone_seconds = milestone_seconds + greatest(extract(epoch FROM clock_timestamp() - claimed_at), 0),
         wake_at = CASE WHEN %(delay)s > 0 THEN clock_timestamp() + make_interval(secs => %(delay)s) END,
         claim_token = NULL, claimed_by = NULL, claimed_at = NULL, lease_seconds = NULL, lease_until = NULL
     WHERE id = %(id)s AND claim_token = %(token)s

@@ -3,7 +3,7 @@
 WITH ended AS (
     UPDATE records
     SET failures = failures - 1,
-        milestone_seconds = milestone_seconds + extract(epoch FROM clock_timestamp() - claimed_at),
+        milestone_seconds = milestone_seconds + greatest(extract(epoch FROM clock_timestamp() - claimed_at), 0),
         wake_at = NULL,
         claim_token = NULL, claimed_by = NULL, claimed_at = NULL, lease_seconds = NULL, lease_until = NULL
     WHERE claim_token = %(token)s

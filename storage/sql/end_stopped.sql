@@ -2,7 +2,7 @@
 WITH ended AS (
     UPDATE records
     SET stop_code = %(code)s, stop_reason = %(reason)s, stopped_at = clock_timestamp(), stopped_by = %(by)s,
-        milestone_seconds = milestone_seconds + extract(epoch FROM clock_timestamp() - claimed_at),
+        milestone_seconds = milestone_seconds + greatest(extract(epoch FROM clock_timestamp() - claimed_at), 0),
         wake_at = NULL,
         claim_token = NULL, claimed_by = NULL, claimed_at = NULL, lease_seconds = NULL, lease_until = NULL
     WHERE id = %(id)s AND claim_token = %(token)s
