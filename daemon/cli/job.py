@@ -18,7 +18,7 @@ from daemon.cli.outputs import Outputs, deliver
 from daemon.cli.person import person
 from daemon.cli.progress import Display
 from daemon.cli.sending import Site, find_or_accept
-from daemon.cli.words import file_name
+from daemon.cli.words import cut, file_name
 from daemon.intake.options import Options
 from daemon.transcript import EXPORTERS
 from storage.account import Account
@@ -29,6 +29,7 @@ from storage.readiness import Readiness, read_readiness, read_segments
 from storage.record import Milestone, Stop
 
 LOOK_SECONDS = 0.5
+_REASON_CELLS = 400  # the whole of a reason is in `rubezh records show`
 
 
 @frozen
@@ -140,7 +141,7 @@ class Job:
 def _why_stopped(path: Path, found: Readiness, stop: Stop) -> str:
     return (
         f"{file_name(path)}: stopped at {found.milestone}: {stop.code.message}\n"
-        f"  reason: {' '.join(stop.reason.split())}\n"
+        f"  reason: {cut(' '.join(stop.reason.split()), _REASON_CELLS)}\n"
         f"  lift the stop with: rubezh records lift {found.id}"
     )
 

@@ -3,10 +3,13 @@
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
+from typing import TextIO
 
 import click
+import structlog
+from structlog.typing import EventDict
 
-from daemon.journal import Level, configure
+from daemon.journal import configure
 from daemon.settings import load_settings
 
 Command = Callable[..., int | None]  # what it takes are the options and arguments that click was told of
@@ -20,12 +23,23 @@ def with_settings(command: Command) -> Command:
     @click.option("-v", "--verbose", is_flag=True, help="Say on stderr what is being done.")
     @wraps(command)
     def settled(*, config: Path | None, state: Path | None, verbose: bool, **others: object) -> int | None:
-        configure("console", level(verbose=verbose))
+        log_for_a_person(verbose=verbose)
         return command(load_settings(config, state=state), **others)
 
     return settled
 
 
-def level(*, verbose: bool) -> Level:
-    """Return what a command says on stderr: warnings, or all it does."""
-    return "info" if verbose else "warning"
+def log_for_a_person(*, verbose: bool, stream: TextIO | None = None) -> None:
+    """Log warnings, or everything, on `stream` (stderr if there is none)."""
+    configure("console", "info" if verbose else "warning", stream=stream)
+    if not verbose:
+        structlog.configure(processors=[_without_details, *structlog.get_config()["processors"]])
+
+
+def _without_details(_logger: object, _method: str, entry: EventDict) -> EventDict:
+    """Leave out what a command tells by itself, and the tracebacks of what will be tried again."""
+    if entry["event"] == "record.stopped" or entry.get("library") == "psycopg.pool":
+        raise structlog.DropEvent
+    if entry["event"] == "record.failed":
+        entry.pop("exc_info", None)
+    return entry

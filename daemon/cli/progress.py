@@ -15,7 +15,7 @@ from rich.live import Live
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.text import Text
 
-from daemon.cli.words import cut, file_name, length, put, tell
+from daemon.cli.words import cut, length, printable, put, tell
 from storage.readiness import Readiness
 from storage.record import Milestone
 
@@ -41,7 +41,7 @@ class Display(AbstractContextManager["Display"], Protocol):
 
 def display_for(files: Sequence[Path]) -> Display:
     """Return the display that suits where stderr goes."""
-    names = [file_name(path) for path in files]
+    names = [printable(path.name) for path in files]
     return Bars(names) if sys.stderr.isatty() else Lines(names)
 
 

@@ -3,19 +3,16 @@
 from pathlib import Path
 
 import click
-import structlog
 import trio
-from structlog.typing import EventDict
 
 from daemon.cli.inputs import checked_inputs
 from daemon.cli.job import Job
-from daemon.cli.options import level, with_settings
+from daemon.cli.options import log_for_a_person, with_settings
 from daemon.cli.outputs import planned_outputs
-from daemon.cli.progress import Display, display_for
+from daemon.cli.progress import display_for
 from daemon.cli.words import tell
 from daemon.cli.workplaces import run_somewhere
 from daemon.intake.options import read_options
-from daemon.journal import configure
 from daemon.settings import Settings
 from daemon.transcript import EXPORTERS
 
@@ -47,7 +44,7 @@ def command(
     outputs = planned_outputs(inputs, form, output)
     display = display_for(inputs)
     job = Job(inputs, outputs, form, options, display)
-    _log_beside(display, verbose=click.get_current_context().params["verbose"])
+    log_for_a_person(verbose=click.get_current_context().params["verbose"], stream=display.log)
     with display:
         trio.run(run_somewhere, settings, job)
     if not job.is_done:
@@ -55,18 +52,3 @@ def command(
         return INTERRUPTED
     tell("\n".join(job.faults))
     return FAILED if job.faults else DONE
-
-
-def _log_beside(display: Display, *, verbose: bool) -> None:
-    configure("console", level(verbose=verbose), stream=display.log)
-    if not verbose:
-        structlog.configure(processors=[_for_a_person, *structlog.get_config()["processors"]])
-
-
-def _for_a_person(_logger: object, _method: str, entry: EventDict) -> EventDict:
-    """Leave out what the command tells by itself, and the tracebacks of what will be tried again."""
-    if entry["event"] == "record.stopped":
-        raise structlog.DropEvent
-    if entry["event"] == "record.failed":
-        entry.pop("exc_info", None)
-    return entry

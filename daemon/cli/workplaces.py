@@ -24,7 +24,7 @@ from storage.mounting import mount_store
 from storage.record import Milestone
 
 _LOOK_SECONDS = 0.5
-_SUCCESSION_SECONDS = 5.0  # for a service that was ended to be started again before we take its place
+_SUCCESSION_SECONDS = 2.0  # for a service that was ended to be started again before we take its place
 
 
 async def run_somewhere(settings: Settings, job: Job) -> None:
@@ -103,7 +103,7 @@ async def _visit_holder(settings: Settings, folder: StateFolder, job: Job) -> No
     if dsn is None:  # the holder is only just starting, or ending
         await trio.sleep(_LOOK_SECONDS)
         return
-    line = build_line(settings, folder, cores=os.cpu_count() or 1)
+    line = build_line(settings, folder)
     async with database_at(dsn, settings) as database:
         store = await mount_store(database, folder.store)
         await job.run(Site(database=database, store=store, lane=str(lane_after(line, Milestone.CREATED))))
