@@ -83,6 +83,8 @@ def widened(speech: Sequence[Span], length: int, *, pause: int, margin: int) -> 
 
     The margins of neighbours meet at most in the middle of their pause.
     """
+    if not speech:
+        return []
     joined: list[Span] = []
     for start, end in speech:
         if joined and start - joined[-1][1] < pause:
