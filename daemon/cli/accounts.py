@@ -43,7 +43,10 @@ def list_(settings: Settings, *, as_json: bool) -> None:
 @click.argument("name")
 @with_settings
 def disable(settings: Settings, name: str) -> None:
-    """Close the account NAME: its tokens open nothing; its records are worked on all the same."""
+    """Close the account NAME: its tokens open nothing.
+
+    Its records are worked on all the same.
+    """
 
     async def work(database: Database) -> None:
         account = await account_named(database, name)

@@ -40,9 +40,19 @@ def command() -> None:
 @command.command(name="list")
 @click.option("--account", metavar="NAME", help="Only this account's.")
 @click.option("--stopped", is_flag=True, help="Only those that carry the stop flag.")
-@click.option("--milestone", type=click.Choice([each.value for each in Milestone]), help="Only those at it.")
 @click.option(
-    "--limit", type=click.IntRange(1, _MOST), default=50, show_default=True, help="How many at most."
+    "--milestone",
+    type=click.Choice([each.value for each in Milestone]),
+    metavar="NAME",
+    help="Only those at it: created, converted, transcribe or done.",
+)
+@click.option(
+    "--limit",
+    metavar="N",
+    type=click.IntRange(1, _MOST),
+    default=50,
+    show_default=True,
+    help="How many at most.",
 )
 @_as_json
 @with_settings
@@ -75,7 +85,7 @@ def list_(
 @_as_json
 @with_settings
 def show(settings: Settings, record: UUID, *, as_json: bool) -> None:
-    """Show what is known of the record ID, its text included."""
+    """Show what is known of the record ID, and its text."""
     found = with_database(settings, partial(_read, record))
     put(json_document(record_json(found)) if as_json else record_facts(found))
 
@@ -106,7 +116,10 @@ def stop(settings: Settings, record: UUID) -> None:
 @_record
 @with_settings
 def lift(settings: Settings, record: UUID) -> None:
-    """Lift the stop flag of the record ID: it is ready for work again, its failures forgotten."""
+    """Lift the stop flag of the record ID.
+
+    It is ready for work again, and its failures are forgotten.
+    """
     _say(settings, record, owner.lift, "lifted; it is ready for work")
 
 
@@ -114,7 +127,7 @@ def lift(settings: Settings, record: UUID) -> None:
 @_record
 @with_settings
 def delete(settings: Settings, record: UUID) -> None:
-    """Make the record ID invisible; for some days it can be had back."""
+    """Delete the record ID; for some days it can be had back."""
     _say(settings, record, owner.delete, "deleted; have it back with: rubezh records undelete {id}")
 
 
@@ -122,7 +135,7 @@ def delete(settings: Settings, record: UUID) -> None:
 @_record
 @with_settings
 def undelete(settings: Settings, record: UUID) -> None:
-    """Have the deleted record ID back: it goes on where it was."""
+    """Have the record ID back after its deletion."""
     _say(settings, record, owner.undelete, "undeleted; it goes on where it was")
 
 

@@ -27,11 +27,12 @@ def command() -> None:
 
 @command.command()
 @click.argument("account")
-@click.option("--name", default="", help="What the token is for.")
+@click.option("--name", default="", metavar="TEXT", help="What the token is for.")
 @click.option(
     "--expires-days",
     type=click.IntRange(1, _LONGEST_DAYS),
-    help="Days until it opens nothing any more; without this it holds until it is revoked.",
+    metavar="DAYS",
+    help="Let it open nothing after so many days; without this it holds until it is revoked.",
 )
 @with_settings
 def issue(settings: Settings, account: str, name: str, expires_days: int | None) -> None:

@@ -21,7 +21,14 @@ DONE, FAILED, INTERRUPTED = 0, 1, 130
 
 @click.command(name="transcribe")
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--format", "form", type=click.Choice(list(EXPORTERS)), default="txt", show_default=True)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(list(EXPORTERS)),
+    default="txt",
+    show_default=True,
+    help="What to write.",
+)
 @click.option("--language", default="auto", metavar="CODE", help="What is spoken; found out without this.")
 @click.option(
     "-o",
