@@ -1,0 +1,152 @@
+"""A real systemd for tests, in namespaces of its own over the machine's files. Needs root and cgroup2."""
+
+import json
+import os
+import select
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from attrs import frozen
+
+_BOOT: Final = Path(__file__).with_name("private.sh")
+_BOOT_SECONDS: Final = 30.0
+_PATH: Final = "/usr/sbin:/usr/bin:/sbin:/bin"
+_NEEDED: Final = ("unshare", "setpriv", "nsenter", "pivot_root", "dbus-daemon", "systemctl", "journalctl")
+_NAMESPACES: Final = ("--mount", "--uts", "--ipc", "--net", "--pid")
+
+
+@frozen
+class PrivateSystemd:
+    """A booted systemd; `first` is its process 1, as the machine numbers it."""
+
+    first: int
+
+    def run(self, *command: str, check: bool = True) -> str:
+        """Run a command inside, as root, and return what it printed."""
+        enter = ["nsenter", "-t", str(self.first), "-m", "-u", "-i", "-n", "-p", "-C", "-r", "-w", "--"]
+        plain = ["env", "-i", f"PATH={_PATH}", "LANG=C.UTF-8", "SYSTEMD_PAGER=", "SYSTEMD_COLORS=0"]
+        done = subprocess.run(
+            [*enter, *plain, *command], check=False, capture_output=True, text=True, timeout=180
+        )
+        if check and done.returncode:
+            raise AssertionError(
+                f"{' '.join(command)} ended with {done.returncode}: {done.stdout}{done.stderr}"
+            )
+        return done.stdout
+
+    def show(self, unit: str, *properties: str) -> dict[str, str]:
+        """Return properties of a unit."""
+        told = self.run("systemctl", "show", unit, *(f"--property={name}" for name in properties))
+        return dict(line.split("=", 1) for line in told.splitlines() if "=" in line)
+
+    def journal(self, *matches: str) -> list[dict[str, Any]]:
+        """Return the entries of the journal that match."""
+        self.run("journalctl", "--sync")
+        told = self.run("journalctl", "--output=json", "--all", *matches)
+        return [json.loads(line) for line in told.splitlines()]
+
+
+def why_not() -> str | None:
+    """Return why no systemd can be booted here, or None when one can."""
+    if os.geteuid() != 0:
+        return "needs root"
+    if missing := [name for name in _NEEDED if not shutil.which(name, path=_PATH)]:
+        return f"needs {', '.join(missing)}"
+    if _cgroups() is None:
+        return "needs cgroup2"
+    probe = ["unshare", *_NAMESPACES, "--cgroup", "--fork", "true"]
+    done = subprocess.run(probe, check=False, capture_output=True, text=True)
+    return f"no namespaces here: {done.stderr.strip()}" if done.returncode else None
+
+
+@contextmanager
+def private_systemd() -> Iterator[PrivateSystemd]:
+    """Boot one, and leave nothing of it behind."""
+    cgroups = _cgroups()
+    assert cgroups is not None, "ask why_not first"
+    folder = Path(tempfile.mkdtemp(prefix="rubezh-systemd-"))
+    group = cgroups / folder.name
+    try:
+        _prepare(folder)
+        group.mkdir()
+        with _heard(folder / "shared" / "notify") as heard, (folder / "boot.log").open("wb") as said:
+            command = [
+                "setpriv",
+                "--pdeathsig",
+                "KILL",
+                "unshare",
+                *_NAMESPACES,
+                "--fork",
+                "--kill-child=KILL",
+            ]
+            command += ["--propagation", "private", "/bin/sh", str(_BOOT), str(folder), str(group)]
+            # In a folder of its own right: the unshared root has no place for ours.
+            with subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, cwd="/"
+            ) as process:
+                try:
+                    _await_boot(heard, process, folder / "boot.log")
+                    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text("ascii")
+                    yield PrivateSystemd(int(children.split()[0]))
+                finally:
+                    process.kill()
+    finally:
+        _remove(group)
+        shutil.rmtree(folder)
+
+
+def _prepare(folder: Path) -> None:
+    (folder / "shared").mkdir()
+    (folder / "over").mkdir()
+    for path in (folder, folder / "shared"):
+        path.chmod(0o755)
+
+
+@contextmanager
+def _heard(path: Path) -> Iterator[socket.socket]:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
+        listener.bind(str(path))
+        yield listener
+
+
+def _await_boot(heard: socket.socket, process: subprocess.Popen[bytes], said: Path) -> None:
+    """Wait for systemd itself to say that it is ready."""
+    limit = time.monotonic() + _BOOT_SECONDS
+    while time.monotonic() < limit and process.poll() is None:
+        readable, _, _ = select.select([heard], [], [], 0.2)
+        if readable and b"READY=1" in heard.recv(65536).split(b"\n"):
+            return
+    raise AssertionError(f"systemd did not boot: {said.read_text('utf-8')}")
+
+
+def _remove(group: Path) -> None:
+    """Kill what is left in the cgroup, and remove it with all that systemd made in it."""
+    if not group.exists():
+        return
+    (group / "cgroup.kill").write_text("1")
+    limit = time.monotonic() + 10
+    while True:
+        try:
+            for path, _, _ in os.walk(group, topdown=False):
+                Path(path).rmdir()
+        except OSError:
+            if time.monotonic() > limit:
+                raise
+            time.sleep(0.02)
+        else:
+            return
+
+
+def _cgroups() -> Path | None:
+    for line in Path("/proc/self/mountinfo").read_text("utf-8").splitlines():
+        place, _, kind = line.partition(" - ")
+        if kind.split()[0] == "cgroup2" and place.split()[3] == "/":
+            return Path(place.split()[4])
+    return None

@@ -1,0 +1,153 @@
+"""The service under a real systemd, as installed: how it starts, works, logs, crashes, hangs and stops."""
+
+import json
+import re
+import shlex
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.systemd.private import PrivateSystemd, private_systemd, why_not
+
+ROOT = Path(__file__).parents[2]
+SAMPLE = ROOT / "tests" / "samples" / "milestone.opus"
+UNIT = "rubezh.service"
+AS_THE_SERVICE = ("runuser", "-u", "rubezh", "--", "env", "XDG_CONFIG_HOME=/etc", "XDG_STATE_HOME=/var/lib")
+PROGRAM = "/usr/lib/rubezh/venv/bin/rubezh"
+# These are the machine's own, and hidden by ours.
+HIDDEN = ("/tmp", "/run", "/dev", "/root", "/home")  # noqa: S108 - named to be told from, not to be written to
+
+pytestmark = [pytest.mark.root, pytest.mark.model]
+
+
+@pytest.fixture(scope="module")
+def machine() -> Iterator[PrivateSystemd]:
+    """A machine with Rubezh installed as docs/operators.md has it, from the environment of the tests."""
+    if (reason := why_not()) is not None:
+        pytest.skip(reason)
+    environment, interpreter = Path(sys.prefix), Path(sys.executable).resolve()
+    if not (environment / "bin" / "rubezh").is_file():
+        pytest.skip("needs Rubezh installed in the environment that runs the tests")
+    for path in (environment, interpreter, ROOT):
+        if str(path).startswith(HIDDEN):
+            pytest.skip(f"needs a place that a service's user can reach, and {path} is none")
+    with private_systemd() as booted:
+        ours = shlex.quote(str(ROOT / "systemd"))
+        install = f"""
+            mkdir -p /usr/lib/rubezh
+            ln -s {shlex.quote(str(environment))} /usr/lib/rubezh/venv
+            install -m 644 {ours}/{UNIT} /etc/systemd/system/{UNIT}
+            install -D -m 644 {ours}/rubezh.sysusers /etc/sysusers.d/rubezh.conf
+            systemd-sysusers
+            systemctl daemon-reload
+        """
+        booted.run("sh", "-euc", install)
+        yield booted
+
+
+@pytest.fixture
+def service(machine: PrivateSystemd) -> Iterator[PrivateSystemd]:
+    """The same machine with the service started, and stopped afterwards."""
+    machine.run("systemctl", "start", UNIT)
+    yield machine
+    machine.run("systemctl", "stop", UNIT)
+    machine.run("systemctl", "reset-failed", UNIT, check=False)
+
+
+def told(*titles: str) -> str:
+    """Return the shell commands that docs/operators.md has under these titles, in this order."""
+    parts = re.split(r"^#+ (.*)\n", (ROOT / "docs" / "operators.md").read_text("utf-8"), flags=re.MULTILINE)
+    sections = dict(zip(parts[1::2], parts[2::2], strict=True))
+    commands = [
+        block for title in titles for block in re.findall(r"```sh\n(.*?)```", sections[title], re.DOTALL)
+    ]
+    return "\n".join(commands)
+
+
+def until(seconds: float, true: Callable[[], bool]) -> None:
+    """Wait until it is true; fail when it is not in that time."""
+    limit = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < limit, "it did not come true in time"
+        time.sleep(0.1)
+
+
+def test_it_works_once_it_is_started(service: PrivateSystemd) -> None:
+    """A recording can be sent when `systemctl start` returns; its way is in the journal, field by field."""
+    text = service.run(*AS_THE_SERVICE, PROGRAM, "transcribe", "--language", "en", str(SAMPLE))
+    assert "milestone" in text.lower()
+    reached = service.journal(f"_SYSTEMD_UNIT={UNIT}", "RUBEZH_EVENT=record.reached")
+    assert [entry["RUBEZH_REACHED"] for entry in reached] == ["converted", "transcribe", "done"]
+    assert len({entry["RUBEZH_RECORD"] for entry in reached}) == 1
+    assert {(entry["PRIORITY"], entry["SYSLOG_IDENTIFIER"]) for entry in reached} == {("6", "rubezh")}
+
+
+def test_a_stop_is_a_success_and_leaves_nothing(service: PrivateSystemd) -> None:
+    """Within its time, by itself, with every process gone and the last word said."""
+    assert service.run("pgrep", "-u", "rubezh"), "it and its database are there"
+    service.run("systemctl", "stop", UNIT)
+    ended = service.show(UNIT, "ActiveState", "Result", "ExecMainStatus")
+    assert ended == {"ActiveState": "inactive", "Result": "success", "ExecMainStatus": "0"}
+    assert service.journal(f"_SYSTEMD_UNIT={UNIT}", "RUBEZH_EVENT=service.stopped")
+    assert service.run("pgrep", "-u", "rubezh", check=False) == ""
+
+
+def test_a_backup_can_be_restored(service: PrivateSystemd) -> None:
+    """By the commands that operators are told, as they stand there; what came after the dump is gone."""
+    transcribe = [*AS_THE_SERVICE, PROGRAM, "transcribe", "--language", "en", str(SAMPLE)]
+    text = service.run(*transcribe)
+    lines = told("Under systemd").split("\n")
+    names = "\n".join(["cd /root", *(line for line in lines if re.match(r"S=|PG=|as_rubezh", line)), ""])
+    service.run("sh", "-euc", names + told("While the service runs"))
+    service.run(*AS_THE_SERVICE, PROGRAM, "account", "add", "too late")
+    restore = told("PostgreSQL alone", "Restoring a dump into the embedded PostgreSQL")
+    service.run("sh", "-euc", names + restore)
+    assert "too late" not in service.run(*AS_THE_SERVICE, PROGRAM, "account", "list")
+    listed = json.loads(service.run(*AS_THE_SERVICE, PROGRAM, "records", "list", "--json"))
+    assert [record["milestone"] for record in listed] == ["done"]
+    assert service.run(*transcribe) == text
+
+
+def test_a_killed_daemon_is_back_by_itself(service: PrivateSystemd) -> None:
+    """Its database's last process is waited for, and it is ready again."""
+    before = service.show(UNIT, "MainPID", "NRestarts")
+    service.run("systemctl", "kill", "--kill-whom=main", "--signal=KILL", UNIT)
+    until(60, lambda: service.show(UNIT, "NRestarts") != {"NRestarts": before["NRestarts"]})
+    until(60, lambda: service.show(UNIT, "ActiveState") == {"ActiveState": "active"})
+    assert service.show(UNIT, "MainPID")["MainPID"] not in {before["MainPID"], "0"}
+
+
+def test_a_daemon_that_hangs_is_started_again(machine: PrivateSystemd) -> None:
+    """The watchdog is fed from the loop itself, so a loop that stands still is noticed."""
+    quick = "[Service]\nWatchdogSec=2s\nTimeoutAbortSec=1s\n"
+    folder = f"/run/systemd/system/{UNIT}.d"
+    machine.run(
+        "sh", "-euc", f"mkdir -p {folder}; printf '{quick}' > {folder}/quick.conf; systemctl daemon-reload"
+    )
+    machine.run("systemctl", "start", UNIT)
+    time.sleep(5)
+    before = machine.show(UNIT, "NRestarts", "ActiveState")
+    assert before["ActiveState"] == "active", "fed, it lives longer than its limit"
+    machine.run("systemctl", "kill", "--kill-whom=main", "--signal=STOP", UNIT)
+    until(60, lambda: machine.show(UNIT, "NRestarts") != {"NRestarts": before["NRestarts"]})
+    until(60, lambda: machine.show(UNIT, "ActiveState") == {"ActiveState": "active"})
+    machine.run("systemctl", "stop", UNIT)
+    machine.run(
+        "sh", "-euc", f"rm -r {folder}; systemctl daemon-reload; systemctl reset-failed {UNIT} || true"
+    )
+
+
+def test_a_wrong_setting_is_told_and_not_tried_again(machine: PrivateSystemd) -> None:
+    """The start fails at once with the sentence in the journal, and systemd leaves it at that."""
+    machine.run("sh", "-euc", "mkdir -p /etc/rubezh; echo 'worker = 3' > /etc/rubezh/rubezh.toml")
+    machine.run("systemctl", "start", UNIT, check=False)
+    ended = machine.show(UNIT, "ActiveState", "ExecMainStatus", "NRestarts")
+    assert (ended["ActiveState"], ended["ExecMainStatus"]) == ("failed", "2")
+    assert any(
+        "worker" in str(entry["MESSAGE"]) for entry in machine.journal(f"_SYSTEMD_UNIT={UNIT}", "-n", "20")
+    )
+    machine.run("rm", "/etc/rubezh/rubezh.toml")
+    machine.run("systemctl", "reset-failed", UNIT)
