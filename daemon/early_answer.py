@@ -30,7 +30,6 @@ class _Request:
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._receive = receive
         self._send = send
-        self._has_one_connection = scope["http_version"].startswith("1")
         self._unread = _has_body(scope)
 
     async def receive(self) -> Message:
@@ -44,8 +43,8 @@ class _Request:
         if not self._unread:
             await self._send(message)
         elif message["type"] == "http.response.start":
-            closing = [(b"connection", b"close")] if self._has_one_connection else []
-            await self._send({**message, "headers": [*message.get("headers", ()), *closing]})
+            headers = [*message.get("headers", ()), (b"connection", b"close")]
+            await self._send({**message, "headers": headers})
         elif message["type"] == "http.response.body" and not message.get("more_body", False):
             await self._send({**message, "more_body": True})
             with trio.move_on_after(LINGER_SECONDS):

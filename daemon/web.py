@@ -6,7 +6,6 @@ import socket
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -15,20 +14,17 @@ import trio
 from hypercorn.app_wrappers import ASGIWrapper
 from hypercorn.config import Config
 from hypercorn.logging import Logger
-from hypercorn.trio.tcp_server import TCPServer
 from hypercorn.trio.worker_context import WorkerContext
-from hypercorn.typing import ASGIFramework, ConnectionState
+from hypercorn.typing import ASGIFramework
 from starlette.types import ASGIApp
 
+from daemon.conversation import Conversation
 from daemon.early_answer import EarlyAnswers
 from storage.errors import Refused
 
 MOST_CONVERSATIONS = 4096
 _MOST_HEADER_BYTES = 16 * 1024
-_IDLE_SECONDS = 15.0  # until a request's headers are whole, and between two requests
-_SEND_SECONDS = 60.0  # until a client takes the next block of its answer
-_END_SECONDS = 2.0  # what is being answered may take so long when the server ends
-_BLOCK = 64 * 1024
+END_SECONDS = 2.0  # what is being answered may take so long when the server ends
 _BACKLOG = 256
 _LONGEST_PATH = 107  # what the kernel takes as the name of a socket
 
@@ -64,25 +60,25 @@ class _Conversations:
     """The open connections of one server."""
 
     def __init__(self, app: ASGIWrapper, config: Config) -> None:
+        self._app = app
+        self._config = config
         self._context = WorkerContext(None)
-        self._talk = partial(TCPServer, app, config, self._context, ConnectionState({}))
-        self._open: set[_Stream] = set()
+        self._open: set[Conversation] = set()
         self._ending = trio.Event()
         self._left = trio.lowlevel.ParkingLot()
 
     async def hold(self, task_status: trio.TaskStatus[trio.Nursery]) -> None:
-        """Give the connections a nursery that outlives a cancel by `_END_SECONDS` at most."""
+        """Give the connections a nursery that outlives a cancel by `END_SECONDS` at most."""
         with trio.CancelScope(shield=True):
             async with trio.open_nursery() as handlers:
                 task_status.started(handlers)
                 await self._ending.wait()
                 await self._context.terminated.set()
-                with trio.move_on_after(_END_SECONDS):
+                for conversation in self._open:
+                    conversation.end()
+                with trio.move_on_after(END_SECONDS):
                     while self._open:
                         await self._left.park()
-                # A block being sent is shielded by hypercorn: only its socket's end ends it.
-                for stream in self._open:
-                    stream.sever()
                 handlers.cancel_scope.cancel()
 
     def end(self) -> None:
@@ -94,44 +90,15 @@ class _Conversations:
         if len(self._open) >= MOST_CONVERSATIONS:
             await stream.aclose()
             return
-        guarded = _Stream(stream)
-        self._open.add(guarded)
+        conversation = Conversation(self._app, self._config, self._context, stream)
+        self._open.add(conversation)
         try:
-            await self._talk(cast("trio.SSLStream[trio.SocketStream]", guarded))
+            await conversation.run()
         except* Exception as group:
             log.warning("connection.failed", exc_info=group)
         finally:
-            self._open.discard(guarded)
+            self._open.discard(conversation)
             self._left.unpark_all()
-
-
-class _Stream:
-    """What hypercorn needs of a stream, with a limit on how long a block waits for the client to take it."""
-
-    def __init__(self, stream: trio.SocketStream) -> None:
-        self._stream = stream
-        self.socket = stream.socket
-
-    async def receive_some(self, most: int) -> bytes:
-        return bytes(await self._stream.receive_some(most))
-
-    async def send_all(self, data: bytes) -> None:
-        rest = memoryview(data)
-        while rest:
-            with trio.move_on_after(_SEND_SECONDS) as limit:
-                await self._stream.send_all(rest[:_BLOCK])
-            if limit.cancelled_caught:
-                raise trio.BrokenResourceError("the client does not take its answer")
-            rest = rest[_BLOCK:]
-
-    async def send_eof(self) -> None:
-        await self._stream.send_eof()
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()
-
-    def sever(self) -> None:
-        self.socket.close()
 
 
 class _Logger(Logger):
@@ -155,8 +122,6 @@ def _config() -> Config:
     config.accesslog = config.errorlog = None
     config.include_server_header = False
     config.h11_max_incomplete_size = _MOST_HEADER_BYTES
-    config.h2_max_header_list_size = _MOST_HEADER_BYTES
-    config.keep_alive_timeout = _IDLE_SECONDS
     return config
 
 

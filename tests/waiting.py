@@ -1,0 +1,16 @@
+"""Waits for what happens in its own time in another process, thread or connection."""
+
+import inspect
+from collections.abc import Awaitable, Callable
+
+import trio
+
+
+async def until(condition: Callable[[], bool | Awaitable[bool]], seconds: float = 10.0) -> None:
+    """Return as soon as `condition` holds; fails when it does not within `seconds`."""
+    with trio.fail_after(seconds):
+        while True:
+            holds = condition()
+            if await holds if inspect.isawaitable(holds) else holds:
+                return
+            await trio.sleep(0.01)
