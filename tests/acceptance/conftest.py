@@ -1,17 +1,21 @@
 """Daemons that end with their tests, and the one joined model they all use."""
 
+import io
 import os
 import shutil
 import tempfile
+import wave
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from stages.recognisers.models import find_model
 from tests.acceptance.rig import Rig
 from tests.models import shared_models
 from tests.processes import CHECKOUT
+from tests.stages.recognisers.speech import decoded
 
 SAMPLES = CHECKOUT / "tests" / "samples"
 
@@ -80,6 +84,19 @@ def sample() -> bytes:
 def reference() -> str:
     """What is said in it."""
     return (SAMPLES / "milestone.txt").read_text("utf-8").strip()
+
+
+@pytest.fixture(scope="session")
+def long_speech() -> bytes:
+    """Nearly a minute of the project's own recording, as WAV."""
+    samples = np.concatenate([decoded(SAMPLES / "milestone.opus")] * 3)
+    file = io.BytesIO()
+    with wave.open(file, "wb") as sound:
+        sound.setnchannels(1)
+        sound.setsampwidth(2)
+        sound.setframerate(16_000)
+        sound.writeframes(samples.tobytes())
+    return file.getvalue()
 
 
 def put_model(rig: Rig) -> Path:

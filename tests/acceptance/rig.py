@@ -13,8 +13,11 @@ from uuid import UUID
 
 import httpx
 import psycopg
+import trio
 from psycopg.rows import dict_row
 
+from storage.accounts import add_account, issue_token
+from storage.database import open_database, open_loop
 from tests.processes import CHECKOUT
 
 DEADLINE_SECONDS = 60.0
@@ -54,12 +57,13 @@ class Rig:
         """The database's address, also for the embedded one."""
         return self._dsn or f"host={self.state}/postgres/run user=rubezh dbname=rubezh"
 
-    def start(self, *command: str) -> "Daemon":
-        """Start a daemon: `rubezh serve`, or the given module with its arguments; wait until it serves."""
+    def start(self, *command: str, wait: bool = True) -> "Daemon":
+        """Start a daemon: `rubezh serve`, or the given module with its arguments; `wait` until it serves."""
         words = command or ("tests.acceptance.serve", str(self.file))
-        daemon = Daemon(self, [sys.executable, "-m", *words], len(self.daemons))
+        daemon = Daemon.started(self, [sys.executable, "-m", *words], len(self.daemons))
         self.daemons.append(daemon)
-        daemon.wait_for("service.started")
+        if wait:
+            daemon.wait_for("service.started")
         return daemon
 
     def odd(self, kind: str) -> tuple[str, ...]:
@@ -80,8 +84,7 @@ class Rig:
 
     def account(self, name: str = "anna") -> str:
         """Make an account, and return a token of its."""
-        assert self.rubezh("account", "add", name).returncode == 0
-        return self.rubezh("token", "issue", name).stdout.strip()
+        return trio.run(_account, self.dsn, name)
 
     def ask(self, statement: LiteralString, **values: object) -> list[dict[str, Any]]:
         """Run one statement of the test's own."""
@@ -103,15 +106,31 @@ class Rig:
             daemon.kill()
 
 
+async def _account(dsn: str, name: str) -> str:
+    async with (
+        open_loop(),
+        open_database(dsn, pool_size=2, call_seconds=20, statement_seconds=10, listen=True) as database,
+    ):
+        account = await add_account(database, name)
+        _, secret = await issue_token(database, account.id, "a test", None)
+        return secret
+
+
 class Daemon:
     """One running daemon."""
 
-    def __init__(self, rig: Rig, command: list[str], number: int) -> None:
-        """Start it in a session of its own, its log in a file."""
+    def __init__(self, rig: Rig, process: "subprocess.Popen[bytes]", log_file: Path) -> None:
+        """Watch a process that writes its log into a file."""
         self._rig = rig
-        self.log_file = rig.folder / f"daemon-{number}.log"
-        with self.log_file.open("wb") as log:
-            self.process = subprocess.Popen(
+        self.process = process
+        self.log_file = log_file
+
+    @classmethod
+    def started(cls, rig: Rig, command: list[str], number: int) -> "Daemon":
+        """Start one in a session of its own."""
+        log_file = rig.folder / f"daemon-{number}.log"
+        with log_file.open("wb") as log:
+            process = subprocess.Popen(
                 command,
                 cwd=CHECKOUT,
                 stdout=log,
@@ -119,6 +138,7 @@ class Daemon:
                 stdin=subprocess.DEVNULL,
                 start_new_session=True,
             )
+        return cls(rig, process, log_file)
 
     @property
     def log(self) -> list[dict[str, Any]]:
