@@ -70,20 +70,26 @@ async def serve(
         line = line_of(settings, folder)
         async with open_loop(), trio.open_nursery() as outermost:
             await outermost.start(stop.hear_signals)
+            starting: trio.CancelScope = await outermost.start(systemd.ask_for_patience)
             async with _postgres(settings, folder) as dsn, trio.open_nursery() as exit_clock:
                 async with _database(settings, dsn) as database:
                     store = await mount_store(database, folder.store)
                     ground = Ground(
                         settings=settings, folder=folder, line=line, database=database, store=store, stop=stop
                     )
-                    await _run_rings(ground, exit_clock, visitor, doors=doors)
+                    await _run_rings(ground, starting, exit_clock, visitor, doors=doors)
                 exit_clock.cancel_scope.cancel(reason="the database is closed")
             outermost.cancel_scope.cancel(reason="the service has ended")
     log.info("service.stopped")
 
 
 async def _run_rings(
-    ground: Ground, exit_clock: trio.Nursery, visitor: Visitor | None, *, doors: bool
+    ground: Ground,
+    starting: trio.CancelScope,
+    exit_clock: trio.Nursery,
+    visitor: Visitor | None,
+    *,
+    doors: bool,
 ) -> None:
     settings, stop = ground.settings, ground.stop
     threads = whisper_threads(settings)
@@ -100,6 +106,7 @@ async def _run_rings(
                     support.start_soon(_receive, visitor, ground)
                 log.info("service.started", workers=settings.work.workers, state=str(ground.folder.path))
                 systemd.ready("records are claimed")
+                starting.cancel(reason="the service has started")
             parts.keeper.owe()
             support.cancel_scope.cancel(reason="the work has ended")
 

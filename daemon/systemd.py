@@ -17,6 +17,7 @@ log = structlog.get_logger()
 
 _FIRST_DESCRIPTOR: Final = 3
 _SECONDS_TO_SEND: Final = 1.0
+_SECONDS_OF_PATIENCE: Final = 30.0
 _SECONDS_BETWEEN_LOOKS: Final = 10.0  # where systemd watches nothing
 
 
@@ -118,6 +119,18 @@ class Beats:
         """Return the names whose promise is broken at this moment."""
         now = self.clock()
         return frozenset(name for name, due in self._due.items() if due < now)
+
+
+async def ask_for_patience(task_status: trio.TaskStatus[trio.CancelScope] = trio.TASK_STATUS_IGNORED) -> None:
+    """Ask systemd for more time as long as the start takes: a database may have to recover, or to migrate.
+
+    The event loop lives, or it would not be asked. Ends with the scope that `started` returns.
+    """
+    with trio.CancelScope() as starting:
+        task_status.started(starting)
+        while True:
+            extend_timeout(_SECONDS_OF_PATIENCE)
+            await trio.sleep(_SECONDS_OF_PATIENCE / 3)
 
 
 async def feed_watchdog(beats: Beats) -> None:
