@@ -6,8 +6,8 @@ function sends its ROLLBACK under cancellation; a context manager held across th
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import trio_asyncio
@@ -36,7 +36,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 OLDEST_SERVER = 140_000
-_MIB = 2**20
+_PATIENCE = 1.0  # seconds between a cancel and the next
 # SQLSTATE classes that speak of the world and not of our statement: connection, resources, operator
 # intervention, system error, lock not available, serialisation.
 _WORLD = ("08", "53", "57", "58", "55", "40")
@@ -75,8 +75,9 @@ class Database:
         """Do as `transact` does, with a deadline of its own."""
 
         async def inside() -> T:
-            async with self._pool.connection(timeout=seconds) as connection:
-                return await work(connection, *args, **kwargs)
+            with _insisting(seconds):
+                async with self._pool.connection(timeout=seconds) as connection:
+                    return await work(connection, *args, **kwargs)
 
         try:
             with trio.fail_after(seconds):
@@ -95,7 +96,8 @@ class Database:
         """
 
         async def inside() -> None:
-            async with await psycopg.AsyncConnection.connect(self.dsn, autocommit=True) as connection:
+            conninfo = str(self._pool.conninfo)
+            async with await psycopg.AsyncConnection.connect(conninfo, autocommit=True) as connection:
                 await connection.execute(psycopg.sql.SQL("LISTEN {}").format(psycopg.sql.Identifier(channel)))
                 started()
                 async for notification in connection.notifies():
@@ -105,6 +107,28 @@ class Database:
             await aio_as_trio(inside)()
         except psycopg.Error as error:
             raise _of_ours(error) from error
+
+
+@contextmanager
+def _insisting(seconds: float) -> Iterator[None]:
+    """Cancel the asyncio task around the block again and again once its time, and a second more, is over.
+
+    After one cancel psycopg asks the server to let go, and waits ten seconds for a dead one; after the next
+    it closes the connection.
+    """
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    timers: list[asyncio.TimerHandle] = []
+
+    def insist(after: float) -> None:
+        if task is not None and timers:
+            task.cancel()
+        timers[:] = [loop.call_later(after, insist, _PATIENCE)]
+
+    insist(seconds + _PATIENCE)
+    try:
+        yield
+    finally:
+        timers[0].cancel()
 
 
 @asynccontextmanager

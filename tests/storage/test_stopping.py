@@ -34,7 +34,7 @@ async def do(queue: Queue, verb: Verb, record_id: UUID) -> Verdict | NotFound:
 
 
 async def test_s_p9_a_second_lift_frees_nobodys_claim(queue: Queue) -> None:
-    """Lifted, claimed by another, lifted again: the claim is whole, its result is written, one event tells."""
+    """Lifted, claimed by another, lifted again: the claim is whole, its result written, one event told."""
     record_id = await queue.record()
     await claim_of(queue, record_id)
     assert await do(queue, owner.stop, record_id) is Verdict.DONE
