@@ -1,5 +1,7 @@
 """One attempt: from a claim to its one settle, whatever happens in between."""
 
+import math
+
 import structlog
 import trio
 from attrs import frozen
@@ -11,12 +13,12 @@ from daemon.policy import Taken, refusal, retry_delay
 from daemon.settings import WorkSettings
 from daemon.stop import Stop
 from daemon.telling import MARKS, facts_of, tell
-from daemon.verdict import Circumstances, cause_of, cleanup_errors, judge
+from daemon.verdict import Circumstances, cause_of, cleanup_errors, judge, own_errors
 from daemon.workplace import Workplace
 from stages.stage import Outcome, Stage, lane_after
-from storage.claim import Claim, ClaimLost
+from storage.claim import ClaimLost
 from storage.claims import Claims, Passage, Settled
-from storage.ending import Deferred, Ending, Failed, Hopeless, Reached, TimedOut
+from storage.ending import Deferred, Ending, Failed, GivenBack, Hopeless, Reached, TimedOut
 from storage.errors import DatabaseUnavailable, DataRefused, MeansAway, RubezhError
 from storage.record import Record
 
@@ -60,13 +62,13 @@ class Attempts:
             ending: Ending | None = refusal(taken, stage, self.settings.failures_limit)
             if ending is None:
                 ending, leaving = await self._work(taken, stage)
-            # A failure of the record's own is not given back should the process end before the settle.
-            taken.hold.owed = not isinstance(ending, Failed | TimedOut)
+            held: Ending = ClaimLost()
             with trio.move_on_after(self.settings.settle_seconds, shield=True) as patience:
-                ending = await self._settle(taken.claim, record, stage, ending, started)
+                held = await self._settle(taken, stage, ending, started)
             if patience.cancelled_caught:
                 log.error("settle.given_up", after_seconds=self.settings.settle_seconds)
-            self.metrics.attempt_ended(stage.name, MARKS[type(ending)], trio.current_time() - started)
+                taken.hold.unpaid = isinstance(ending, GivenBack)
+            self.metrics.attempt_ended(stage.name, MARKS[type(held)], trio.current_time() - started)
         if leaving is not None:
             raise leaving
 
@@ -83,36 +85,33 @@ class Attempts:
                     outcome = await stage.work(record, tools)
         except BaseException as error:  # noqa: BLE001 - judged, settled, and what is not ours goes on rising
             raised = error
-        ending = judge(
-            outcome,
-            raised,
-            Circumstances(
-                lease_ended=hold.scope.cancelled_caught or (hold.scope.cancel_called and raised is not None),
-                limit_ended=limit.cancelled_caught or (limit.cancel_called and raised is not None),
-                limit_seconds=seconds,
-                stop_asked=self.stop.asked,
-            ),
+        around = Circumstances(
+            lease_ended=_ended_by(hold.scope, raised),
+            limit_ended=_ended_by(limit, raised),
+            limit_seconds=seconds,
+            stop_asked=self.stop.asked,
+            ring_cancelled=trio.current_effective_deadline() == -math.inf,
         )
-        self._tell_lane(stage, ending, raised)
-        for late in cleanup_errors(raised):
+        ending, own = judge(outcome, raised, around), own_errors(raised, around)
+        self._tell_lane(stage, ending, own)
+        for late in cleanup_errors(outcome, raised, around):
             log.warning("record.cleanup_failed", reason=cause_of(late), exc_info=late)
         if isinstance(ending, Failed):
-            known = isinstance(raised, RubezhError)
+            known = len(own) == 1 and isinstance(own[0], RubezhError)
             trace = None if known else raised
             log.warning("record.failed", reason=ending.cause, failures=record.failures, exc_info=trace)
         return ending, _beyond_us(raised)
 
-    def _tell_lane(self, stage: Stage, ending: Ending, raised: BaseException | None) -> None:
+    def _tell_lane(self, stage: Stage, ending: Ending, own: list[Exception]) -> None:
         lane = self.lanes[stage.lane]
-        if isinstance(raised, MeansAway):
-            lane.lacked(raised)
-        elif isinstance(ending, Reached | Deferred | Hopeless):
+        if isinstance(ending, Reached | Deferred | Hopeless):
             lane.worked()
+        elif away := [error for error in own if isinstance(error, MeansAway)]:
+            lane.lacked(away[0])
 
-    async def _settle(
-        self, claim: Claim, record: Record, stage: Stage, ending: Ending, started: float
-    ) -> Ending:
+    async def _settle(self, taken: Taken, stage: Stage, ending: Ending, started: float) -> Ending:
         """Write the end, once, however often it must be tried; return the end that holds."""
+        claim, record = taken.claim, taken.record
         passage = Passage(
             gives=stage.gives,
             next_lane=lane_after(self.line, stage.gives),
@@ -120,13 +119,16 @@ class Attempts:
             retry_delay=retry_delay(record.failures, self.settings),
         )
         while not isinstance(ending, ClaimLost):
+            # A failure of the record's own is not given back should the process end before the settle.
+            taken.hold.owed = not isinstance(ending, Failed | TimedOut)
             asked_at = trio.current_time()
             detail = facts_of(ending, stage, trio.current_time() - started)
             try:
                 settled = await self.claims.settle(claim, ending, passage, detail)
             except DataRefused as error:
                 log.warning("settle.refused_for_data", reason=str(error))
-                ending = Failed(cause_of(error))
+                # A failure that is refused too is left to its lease: it stays counted.
+                ending = ClaimLost() if isinstance(ending, Failed) else Failed(cause_of(error))
                 continue
             except DatabaseUnavailable as error:
                 log.debug("settle.answer_lost", reason=str(error))
@@ -143,6 +145,11 @@ class Attempts:
             ending = ClaimLost()
         log.warning("claim.lost", token=str(claim.token))
         return ending
+
+
+def _ended_by(scope: trio.CancelScope, raised: BaseException | None) -> bool:
+    """True when `scope` ended the work, also where somebody else's cancel took its Cancelled away."""
+    return scope.cancelled_caught or (scope.cancel_called and raised is not None)
 
 
 def _beyond_us(raised: BaseException | None) -> BaseException | None:
