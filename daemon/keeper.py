@@ -35,13 +35,14 @@ class Hold:
     """A claim held here, from before it is asked for. `scope` holds the work.
 
     `claimed` says that the answer has come; `owed` that the claim is to be given back should the service
-    end before the settle.
+    end before the settle; `unpaid` that its give-back could not be told to the database.
     """
 
     token: UUID
     scope: trio.CancelScope = field(factory=trio.CancelScope)
     claimed: bool = False
     owed: bool = True
+    unpaid: bool = False
 
     def push(self, asked_at: float, lease_seconds: float) -> None:
         """Take a fresh lease, asked for at `asked_at`, into account."""
@@ -71,9 +72,11 @@ class Keeper:
             yield hold
         finally:
             del self._holds[token]
+            if hold.unpaid:
+                self.give_back_later(token)
 
     def give_back_later(self, token: UUID) -> None:
-        """Take on a claim whose answer is unknown, until its lease must have passed."""
+        """Take on a claim that nobody here holds any more, until its lease must have passed."""
         self._debts.incur(token, trio.current_time() + self._patience)
 
     def owe(self) -> None:
