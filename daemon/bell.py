@@ -19,15 +19,20 @@ class Bell:
         """Begin silent."""
         self._rung = trio.Event()
 
+    @property
+    def next_ring(self) -> trio.Event:
+        """What the next ring will set; whoever takes it before a question misses no ring during that."""
+        return self._rung
+
     def ring(self) -> None:
         """Wake everybody who waits now."""
         self._rung.set()
         self._rung = trio.Event()
 
-    async def wait(self, seconds: float) -> None:
-        """Wait for the bell, at most so long."""
+    async def wait(self, ring: trio.Event, seconds: float) -> None:
+        """Wait for that ring, at most so long."""
         with trio.move_on_after(seconds):
-            await self._rung.wait()
+            await ring.wait()
 
     async def listen(self, database: Database) -> None:
         """Ring for every notification, for ever; told once when none can arrive, and tried again."""

@@ -21,6 +21,8 @@ from storage.record import StopCode
 _DATABASE_SECONDS: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)
 _ATTEMPT_SECONDS: Final = (0.1, 0.5, 1, 5, 10, 30, 60, 120, 300, 600, 1800, 3600)
 
+NO_STAGE: Final = "none"  # of a claim that was lost before its record was read
+
 # The moment each series began is of use to nobody here, and doubles their number.
 disable_created_metrics()  # type: ignore[no-untyped-call]  # typed everywhere but here
 
@@ -87,6 +89,7 @@ class Metrics:
             self._attempt_seconds.labels(stage)
             for mark in Mark:
                 self._attempts.labels(stage, mark)
+        self._attempts.labels(NO_STAGE, Mark.LOST)
         for lane in lanes:
             self._slots_busy.labels(lane)
             self._lane_closed.labels(lane)

@@ -16,7 +16,7 @@ from daemon.attempt import Attempts
 from daemon.bell import Bell
 from daemon.keeper import Hold, Keeper
 from daemon.lanes import Lanes
-from daemon.metrics import Metrics
+from daemon.metrics import NO_STAGE, Mark, Metrics
 from daemon.outage import Outage
 from daemon.policy import Taken
 from daemon.settings import WorkSettings
@@ -73,12 +73,13 @@ class Workers:
         """Look for work until there is some; None when a stop is asked for meanwhile."""
         while not self.stop.asked:
             self.beats.promise(name, self.settings.poll_seconds + BEAT_MARGIN_SECONDS)
+            ring = self.bell.next_ring
             look = await self.look(keeping)
             match look:
                 case Taken():
                     return look
                 case NoWork() | CouldNotAsk():
-                    await self.bell.wait(self.settings.poll_seconds)
+                    await self.bell.wait(ring, self.settings.poll_seconds)
                 case ClaimLost():
                     pass
         return None
@@ -117,6 +118,7 @@ class Workers:
         record = await self.claims.read(claim.record_id)
         if isinstance(record, NotFound) or record.claim_token != claim.token:
             log.warning("claim.lost", record=str(claim.record_id), token=str(claim.token))
+            self.metrics.attempt_ended(NO_STAGE, Mark.LOST, trio.current_time() - asked_at)
             return ClaimLost()
         hold.push(asked_at, self.claims.leases[record.milestone])
         hold.claimed = True
