@@ -38,6 +38,7 @@ EVENTS: Final[Mapping[str, str]] = MappingProxyType(
         "settle.given_up": "the database stayed away too long for a result to wait; the work is lost",
         "settle.refused_for_data": "the database refused a result for its content; it counts as a failure",
         "give_back.owed": "a give-back could not reach the database and is left for the next start",
+        "give_back.unwritten": "what is owed could not be written down; those attempts stay counted",
         "give_back.repaid": "a give-back owed by an earlier run is done",
         "keeper.renewed": "the leases of running attempts were renewed",
         # Means.

@@ -78,6 +78,9 @@ class Stop:
         """Once a stop was asked for and its time is over, write what is owed and end the process."""
         await self.wait()
         await trio.sleep(work.grace_seconds + work.exit_seconds)
-        owe()
+        try:
+            owe()
+        except Exception:  # told, and the process ends whatever it is
+            log.exception("give_back.unwritten")
         log.error("service.ended_hard", after_seconds=work.grace_seconds + work.exit_seconds)
         os._exit(1)
