@@ -4,6 +4,7 @@ Only an orderly stop writes here. One file a token in the state folder's `owed/`
 """
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from uuid import UUID
@@ -11,6 +12,8 @@ from uuid import UUID
 import structlog
 
 log = structlog.get_logger()
+
+_TOKEN = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class Debts:
@@ -50,7 +53,5 @@ class Debts:
 
     def _left(self) -> Iterator[UUID]:
         for file in self._folder.iterdir():
-            try:
+            if _TOKEN.fullmatch(file.name):  # anything else is not ours: left to whoever put it there
                 yield UUID(file.name)
-            except ValueError:
-                continue  # not ours: leave it to whoever put it there
