@@ -109,10 +109,10 @@ class Lanes:
         while True:
             await trio.sleep(pause)
             if self[stage.lane].closed_because is None:
-                pause = FIRST_PROBE_SECONDS
                 continue
             await self._probe_once(stage)
-            pause = min(pause * 2, LONGEST_PROBE_SECONDS)
+            away = self[stage.lane].closed_because is not None
+            pause = min(pause * 2, LONGEST_PROBE_SECONDS) if away else FIRST_PROBE_SECONDS
 
     async def _probe_once(self, stage: Stage) -> None:
         lane = self[stage.lane]

@@ -1,7 +1,7 @@
 """The line: every stage, in order, each taking the milestone that the one before it gives."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from daemon.settings import Settings
@@ -48,11 +48,25 @@ def build_line(settings: Settings, folder: StateFolder) -> tuple[Stage, ...]:
 
 def check_line(line: Sequence[Stage]) -> None:
     """Raise BrokenLineError unless the stages take every milestone but the last, once, in order."""
-    expected = list(Milestone)
-    passages = [(stage.takes, stage.gives) for stage in line]
-    if passages != list(pairwise(expected)):
-        told = ", ".join(f"{takes} -> {gives}" for takes, gives in passages)
-        raise BrokenLineError(f"the line must pass {' -> '.join(expected)}; it has {told or 'no stage'}")
+    if faults := list(_faults(line)):
+        raise BrokenLineError(f"the line must pass {' -> '.join(Milestone)}, but {'; '.join(faults)}")
+
+
+def _faults(line: Sequence[Stage]) -> Iterator[str]:
+    for takes, gives in pairwise(Milestone):
+        takers = [stage for stage in line if stage.takes is takes]
+        if len(takers) != 1:
+            yield f"{', '.join(stage.name for stage in takers) or 'no stage'} takes {takes}"
+        for stage in takers:
+            if stage.gives is not gives:
+                yield f"{stage.name} brings records from {takes} to {stage.gives} instead of {gives}"
+    for stage in line:
+        if stage.takes is Milestone.DONE:
+            yield f"{stage.name} takes {Milestone.DONE}, where a record has arrived"
+    order = list(Milestone)
+    for before, after in pairwise(line):
+        if order.index(before.takes) > order.index(after.takes):
+            yield f"{before.name}, which takes {before.takes}, stands before {after.name}"
 
 
 def slots_of(settings: Settings, line: Sequence[Stage]) -> dict[str, int]:

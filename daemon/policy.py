@@ -23,9 +23,10 @@ class Taken:
 
 def refusal(taken: Taken, stage: Stage, failures_limit: int) -> Hopeless | None:
     """Say why the stage must not have this record: its failures ran out, or its time at the milestone."""
-    record, limit = taken.record, stage.milestone_limit(taken.record)
+    record = taken.record
     if record.failures > failures_limit:
         return Hopeless(StopCode.ATTEMPTS_EXHAUSTED, _why_exhausted(failures_limit, taken.last_failure))
+    limit = stage.milestone_limit(record)
     if record.milestone_seconds > limit:
         spent = f"{record.milestone_seconds:.0f} s of work at {record.milestone}"
         return Hopeless(StopCode.OVERDUE, f"{spent}, more than the {limit:.0f} s it may take")

@@ -32,7 +32,8 @@ def tell(ending: Ending, settled: Settled, stage: Stage, record: Record) -> None
         case Deferred(delay, _, state) if settled.stopped is None:
             log.debug("record.deferred", delay_seconds=delay, state=state)
         case Deferred(_, _, state):
-            log.error("record.stopped", code=str(settled.stopped), reason=state)
+            said = f"still in progress after the time it may take; it last said: {state or 'nothing'}"
+            log.error("record.stopped", code=str(settled.stopped), reason=said)
         case Hopeless(code, reason):
             log.error("record.stopped", code=str(code), reason=reason)
         case TimedOut(cause):
