@@ -139,6 +139,10 @@ class Whisper:
             environment={"OMP_NUM_THREADS": str(self.threads)},
         )
 
+    @property
+    def _remedy(self) -> str:
+        return f"set another model, or more memory for it than {self.memory_bytes / 2**20:.0f} MiB"
+
     def _budget(self, seconds: float) -> float:
         return _LOAD_SECONDS + max(_LEAST_SECONDS, _SLOWEST * seconds)
 
@@ -162,10 +166,9 @@ class Whisper:
                         return SliceText(cut=cut, pieces=tuple(pieces), finished=answer)
                     case Failed(kind=FailureKind.MODEL):
                         await trio.to_thread.run_sync(distrust_model, self.model, self.models)
-                        raise MeansAway(f"{answer.reason}; set another model")
+                        raise MeansAway(f"{answer.reason}; {self._remedy}")
                     case Failed(kind=FailureKind.MEMORY):
-                        limit = f"{self.memory_bytes / 2**20:.0f} MiB"
-                        raise SliceFailed(_told(asked, f"{answer.reason} (it may use {limit})"))
+                        raise SliceFailed(_told(asked, f"{answer.reason}; {self._remedy}"))
                     case Failed(kind=FailureKind.FAULT):
                         raise SliceFailed(_told(asked, answer.reason))
                     case Failed():

@@ -40,6 +40,7 @@ _KEPT_PAUSE = 2 * RATE  # a shorter silence stays in what the model hears
 _MARGIN = 4 * RATE // 10  # kept around speech, so that no first or last sound is lost
 _PARTING_PAUSE = 3 * RATE  # over a longer silence no two sentences are heard as one
 _SILENT_REACH = RATE  # the margin, and as much as the model errs by
+_NO_MEMORY = ("allocate", "bad_alloc")  # native libraries say it in a plain RuntimeError
 _NICENESS = 10  # the doors and the database come first
 
 Emit = Callable[[Answer], None]
@@ -124,12 +125,14 @@ def _failure(error: Exception) -> Failed:
     match error:
         case OSError() | DamagedCopy():
             kind = FailureKind.AUDIO
-        case MemoryError():
-            kind = FailureKind.MEMORY
         case ModelUnusable():
             kind = FailureKind.MODEL
         case LanguageUnknown():
             kind = FailureKind.LANGUAGE
+        case MemoryError():
+            kind = FailureKind.MEMORY
+        case _ if any(sign in str(error) for sign in _NO_MEMORY):
+            kind = FailureKind.MEMORY
         case _:
             kind = FailureKind.FAULT
     return Failed(kind=kind, reason=f"{type(error).__name__}: {error}")

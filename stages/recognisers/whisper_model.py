@@ -35,8 +35,6 @@ class Model:
             self._whisper = WhisperModel(
                 str(folder), device="cpu", compute_type="int8", cpu_threads=threads, local_files_only=True
             )
-        except MemoryError:
-            raise
         except Exception as error:  # tokenizers raises Exception itself for a file it cannot read
             raise ModelUnusable(f"the Whisper model in {folder} cannot be loaded: {error}") from error
 

@@ -39,7 +39,7 @@ def boundaries(samples: Samples, speech: list[Span], start: int = 0) -> list[int
 
 
 @given(spans(), st.integers(0, 60 * RATE), st.integers(0, 2**32 - 1))
-def test_slices_cover_the_audio_within_their_bounds(speech: list[Span], length: int, seed: int) -> None:
+def test_s_r4_slices_cover_the_audio_within_their_bounds(speech: list[Span], length: int, seed: int) -> None:
     """Without gap or overlap; only the last one may be shorter than the shortest."""
     samples = np.random.default_rng(seed).integers(-99, 99, length, np.int16)
     edges = boundaries(samples, speech)
@@ -51,7 +51,7 @@ def test_slices_cover_the_audio_within_their_bounds(speech: list[Span], length: 
 
 
 @given(spans(), st.integers(0, 2**32 - 1), st.data())
-def test_cutting_again_from_any_boundary_gives_the_same_boundaries(
+def test_s_r4_cutting_again_from_any_boundary_gives_the_same_boundaries(
     speech: list[Span], seed: int, data: st.DataObject
 ) -> None:
     """A restart changes nothing."""
@@ -62,7 +62,7 @@ def test_cutting_again_from_any_boundary_gives_the_same_boundaries(
 
 
 @given(spans(length=BOUNDS.longest), st.integers(BOUNDS.longest + 1, 2 * BOUNDS.longest))
-def test_a_cut_lies_in_no_speech_while_there_is_any_pause(speech: list[Span], length: int) -> None:
+def test_s_r4_a_cut_lies_in_no_speech_while_there_is_any_pause(speech: list[Span], length: int) -> None:
     """And no pause between the bounds is longer than the one it lies in the middle of."""
     place = cut(np.zeros(length, np.int16), speech, BOUNDS)
     between = np.ones(BOUNDS.longest, bool)
