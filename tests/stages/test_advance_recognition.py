@@ -6,12 +6,19 @@ from typing import Any
 
 import pytest
 from attrs import evolve
+from psycopg.types.json import Jsonb
 
 from daemon.children import open_children
 from stages.advance_recognition import AdvanceRecognition, ForeignOperation
 from stages.recognisers.recogniser import Finished, InProgress
-from stages.stage import Deferred, Hopeless, Reached, Tools
+from stages.recognisers.whisper import SliceFailed
+from stages.stage import Deferred, Hopeless, Outcome, Reached, Tools
+from storage.claim import Claim
+from storage.claims import Settled
+from storage.database import Database
+from storage.ending import Failed
 from storage.record import Advance, Milestone, Record, Segment, StopCode
+from tests.builders import FAILURES_LIMIT, a_queue
 from tests.stages.nouns import a_record, a_workplace
 
 HELLO = Segment(slice=0, number=0, start=0.5, end=1.5, text="Hello.")
@@ -57,6 +64,30 @@ class Elsewhere:
 
     async def check_means(self) -> None:
         """It is always there."""
+
+
+class Lame(Elsewhere):
+    """A recogniser that never gets past its second slice."""
+
+    name = "whisper"
+
+    async def advance(
+        self,
+        record: Record,  # noqa: ARG002 - the protocol's
+        operation: dict[str, Any],
+        tools: Tools,  # noqa: ARG002 - the protocol's
+    ) -> InProgress | Finished | Hopeless:
+        """Do the first slice, and fail at the second."""
+        if operation["slice"] == 1:
+            raise SliceFailed("the slice at 120.0 s was not recognised")
+        return InProgress(
+            operation={"slice": 1},
+            recognised_seconds=120.0,
+            found_language="en",
+            segments=(HELLO,),
+            delay=0.0,
+            state="120 of 600 s recognised",
+        )
 
 
 STAGE = AdvanceRecognition(recogniser=Elsewhere(), lease_seconds=60)
@@ -115,3 +146,34 @@ def test_the_stage_is_its_recognisers() -> None:
     assert STAGE.lane == "elsewhere"
     assert STAGE.time_limit(record) == 30.0
     assert STAGE.milestone_limit(record) == 86_400.0
+
+
+async def test_s_r6_a_slice_that_keeps_failing_stops_the_record(database: Database, tools: Tools) -> None:
+    """With the slices before it kept; the stage is run as often as the limit says, and it is never done."""
+    stage = AdvanceRecognition(recogniser=Lame(), lease_seconds=60)
+    queue = await a_queue(database)
+    record_id = await queue.record(
+        Milestone.TRANSCRIBE,
+        recogniser="whisper",
+        operation=Jsonb({"slice": 0}),
+        audio_path="records/x/a.w64",
+    )
+    runs = 0
+    while isinstance(claim := await queue.ask(), Claim):
+        record = await queue.claims.read(record_id)
+        assert isinstance(record, Record)
+        if record.failures > FAILURES_LIMIT:
+            await queue.settle(claim, Hopeless(StopCode.ATTEMPTS_EXHAUSTED, "it failed too often"))
+            continue
+        runs += 1
+        ending: Outcome | Failed
+        try:
+            ending = await stage.work(record, tools)
+        except SliceFailed as error:
+            ending = Failed(str(error))
+        assert isinstance(await queue.settle(claim, ending), Settled)
+    row = await queue.row(record_id)
+    assert runs == 1 + FAILURES_LIMIT
+    assert (row["milestone"], row["stop_code"]) == (Milestone.TRANSCRIBE, StopCode.ATTEMPTS_EXHAUSTED)
+    assert [segment["text"] for segment in await queue.segments(record_id)] == ["Hello."]
+    assert row["recognised_seconds"] == 120.0
