@@ -41,6 +41,7 @@ _PATIENCE = 1.0  # seconds between a cancel and the next
 # intervention, system error, lock not available, serialisation.
 _WORLD = ("08", "53", "57", "58", "55", "40")
 _READ_ONLY = "25006"
+_READ_COMMITTED = r"-c default_transaction_isolation=read\ committed"
 
 
 @frozen(kw_only=True)
@@ -188,10 +189,11 @@ def _connection_arguments(*, listen: bool) -> dict[str, Any]:
 def _whole_dsn(dsn: str, statement_seconds: float) -> str:
     try:
         given = psycopg.conninfo.conninfo_to_dict(dsn)
-        options = f"{given.get('options') or ''} -c statement_timeout={int(statement_seconds * 1000)}"
+        # The claim stands on read committed, and times are read as UTC, whatever the server's defaults.
+        ours = f"-c statement_timeout={int(statement_seconds * 1000)} -c timezone=UTC {_READ_COMMITTED}"
         return psycopg.conninfo.make_conninfo(
             dsn,
-            options=options.strip(),
+            options=f"{given.get('options') or ''} {ours}".strip(),
             application_name=given.get("application_name") or "rubezh",
             connect_timeout=given.get("connect_timeout") or 5,
             keepalives_idle=given.get("keepalives_idle") or 10,

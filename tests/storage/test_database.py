@@ -354,6 +354,24 @@ async def test_nothing_is_left_after_closing(loop: None, dsn: str) -> None:
         await none_is_left(looking, "SELECT 1 FROM pg_stat_activity WHERE application_name = %s", name)
 
 
+async def test_the_defaults_of_a_server_do_not_change_ours(loop: None, dsn: str) -> None:
+    """The claim stands on "read committed" and times are UTC, whatever the server was set to by others."""
+    name = psycopg.sql.Identifier(str(psycopg.conninfo.conninfo_to_dict(dsn)["dbname"]))
+    with psycopg.connect(dsn, autocommit=True) as setting:
+        for given in ("timezone = 'Asia/Tokyo'", "default_transaction_isolation = 'serializable'"):
+            setting.execute(psycopg.sql.SQL("ALTER DATABASE {} SET {}").format(name, psycopg.sql.SQL(given)))
+    options = psycopg.conninfo.make_conninfo(dsn, options="-c work_mem=5MB")
+    for listen in (True, False):
+        async with open_database(
+            options, pool_size=1, call_seconds=5, statement_seconds=5, listen=listen
+        ) as database:
+            assert await ask(database, "SHOW timezone") == [{"TimeZone": "UTC"}]
+            assert await ask(database, "SHOW transaction_isolation") == [
+                {"transaction_isolation": "read committed"}
+            ]
+            assert await ask(database, "SHOW work_mem") == [{"work_mem": "5MB"}]
+
+
 async def test_without_listening_no_session_keeps_anything(loop: None, dsn: str) -> None:
     """A pooler hands each transaction another session: no statement is prepared for the next one."""
 
