@@ -26,6 +26,7 @@ from stages.media.wave64 import RATE, Writer
 from storage.record import StopCode
 
 _TELL_EVERY = 0.5  # seconds between two signs of life
+_RATES = range(1000, 3_000_001)  # samples a second: others are damage, and resampling them has no bound
 _MOST_BAD_READS = 100  # in a row: a demuxer that is past this is not getting on
 _MOST_BAD_UNHEARD = 10_000  # bad packets before the first sound
 _DECLARED_SLACK = 1.0  # seconds: lengths are rounded, and codecs pad
@@ -51,9 +52,9 @@ class _Tally:
             self._next_word = now + _TELL_EVERY
             self.told(self.position / RATE)
 
-    def note_bad(self, error: av.FFmpegError) -> None:
+    def note_bad(self, words: str) -> None:
         self.bad += 1
-        self.last_words = error.strerror or type(error).__name__
+        self.last_words = words
         if not self.heard and self.bad >= _MOST_BAD_UNHEARD:
             raise self.unheard()
 
@@ -91,16 +92,16 @@ def _copy(
     timeline = Timeline(zero=track.zero, end=end)
     downmix = Downmix()
     for frame in _frames(container, track.stream, tally):
-        if timeline.silence_before(frame.time, tally.position):
-            _write(writer, downmix.drain())
-            writer.write_silence(round(timeline.silence_before(frame.time, writer.samples)))
-            tally.position = writer.samples
         try:
+            if timeline.silence_before(frame.time, tally.position):
+                _write(writer, downmix.drain())
+                writer.write_silence(round(timeline.silence_before(frame.time, writer.samples)))
+                tally.position = writer.samples
             _write(writer, downmix.feed(frame))
         except MemoryError:
             raise
         except av.FFmpegError as error:
-            tally.note_bad(error)
+            tally.note_bad(_words(error))
             continue
         tally.heard += frame.samples
         tally.position += frame.samples * RATE / frame.sample_rate
@@ -123,11 +124,14 @@ def _frames(container: InputContainer, stream: AudioStream, tally: _Tally) -> It
         except MemoryError:
             raise
         except av.FFmpegError as error:
-            tally.note_bad(error)
+            tally.note_bad(_words(error))
             continue
         tally.good += 1
-        # A frame without a rate or without samples has no place in time.
-        yield from (frame for frame in frames if frame.sample_rate > 0 and frame.samples > 0)
+        for frame in frames:
+            if frame.sample_rate not in _RATES:
+                tally.note_bad(f"{frame.sample_rate} samples a second are no sound")
+            elif frame.samples > 0:
+                yield frame
 
 
 def _packets(
@@ -145,10 +149,17 @@ def _packets(
         except av.FFmpegError as error:
             # An error ends PyAV's iteration, not the file: the next one goes on behind the damage.
             bad_in_a_row += 1
-            tally.note_bad(error)
+            tally.note_bad(_words(error))
+        except IndexError:
+            # PyAV trips over a track that began after the file was opened, when it has flushed ours.
+            return
         else:
             return
     yield None
+
+
+def _words(error: av.FFmpegError) -> str:
+    return error.strerror or type(error).__name__
 
 
 def _judge(tally: _Tally) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import av
 import numpy as np
 from av.audio.frame import AudioFrame
 from av.audio.resampler import AudioResampler
@@ -32,7 +33,11 @@ class Downmix:
             self._resampler = AudioResampler(format="s16", layout=layout, rate=RATE)
             self._kind = kind
         frame.pts = None  # where a piece belongs was settled before: the resampler must not judge again
-        self._keep(self._resampler.resample(frame))
+        try:
+            self._keep(self._resampler.resample(frame))
+        except av.FFmpegError:
+            self._resampler, self._kind = None, None  # half made, it would fail every frame after this one
+            raise
         if self._waiting_samples >= _BLOCK:
             ready += self._mixed()
         return ready

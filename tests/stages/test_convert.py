@@ -114,7 +114,7 @@ def children() -> list[int]:
 async def the_child() -> int:
     """Wait for our one child process and return its pid."""
     with trio.fail_after(20):
-        while not (found := children()):
+        while not (found := children()):  # noqa: ASYNC110 - nobody tells of a process that starts
             await trio.sleep(0.01)
     return found[0]
 
@@ -215,7 +215,7 @@ async def test_too_little_memory_is_a_failure(store: Path) -> None:
     """The limit is the child's own; what it says of it is told."""
     record = a_record()
     async with tools_for(record, store, wav(2)) as tools:
-        with pytest.raises(ChildDied, match="[Mm]emory"):
+        with pytest.raises(ChildDied, match=r"[Mm]emory"):
             await evolve(stage_of(store), memory_bytes=190 * 2**20).work(record, tools)
 
 

@@ -58,6 +58,8 @@ HOPELESS = {
     "no_moov.m4a": StopCode.NOT_MEDIA,
     "id3_lies.mp3": StopCode.NOT_MEDIA,
     "broken_packets.mka": StopCode.NOT_MEDIA,
+    "rate_of_1.wav": StopCode.NOT_MEDIA,
+    "rate_of_4e9.wav": StopCode.NOT_MEDIA,
     "hls_neighbour.mp3": StopCode.NOT_MEDIA,
     "hls_neighbour.m3u8": StopCode.NOT_MEDIA,
     "hls_absolute.mp3": StopCode.NOT_MEDIA,
@@ -118,6 +120,8 @@ def _wav_lies(shelf: Path) -> None:
     def sized(name: str, size: int) -> None:
         (shelf / name).write_bytes(wav[:at] + struct.pack("<I", size) + wav[at + 4 :])
 
+    for name, rate in (("rate_of_1.wav", 1), ("rate_of_4e9.wav", 4_000_000_000)):
+        (shelf / name).write_bytes(wav[:24] + struct.pack("<I", rate) + wav[28:])
     sized("wav_zero_len.wav", 0)
     sized("wav_over_len.wav", 1 << 30)
     sized("wav_stream_len.wav", 0xFFFFFFFF)
@@ -207,6 +211,14 @@ def _pictures(shelf: Path) -> None:
         tape.show(picture, 1)
         tape.put(sound, tone(3, MPEG_RATE))
         tape.end(sound)
+    # A broadcast begins with sound alone; a picture joins it later.
+    with Tape(shelf / "with_picture.ts", "mpegts") as tape:
+        sound, picture = tape.add_audio("aac", MPEG_RATE), tape.add_picture()
+        tape.show(picture, 4)
+        tape.put(sound, tone(4, MPEG_RATE))
+        tape.end(sound)
+    alone, together = (shelf / "transport.ts").read_bytes(), (shelf / "with_picture.ts").read_bytes()
+    (shelf / "picture_joins.ts").write_bytes(alone * 20 + together + alone * 20)
     with Tape(shelf / "beside_pictures.mkv", "matroska") as tape:
         sound, picture = tape.add_audio("aac", MPEG_RATE), tape.add_picture()
         tape.show(picture, 30)

@@ -140,7 +140,10 @@ def test_an_absurd_stamp_is_not_believed(name: str, shelf: Path, tmp_path: Path)
     assert decoded(shelf / name, tmp_path)[0].decoded_seconds == pytest.approx(4, abs=PADDING)
 
 
-@pytest.mark.parametrize(("name", "seconds"), [("chained.ogg", 120.0), ("joined.ts", 12.12)])
+@pytest.mark.parametrize(
+    ("name", "seconds"),
+    [("chained.ogg", 120.0), ("joined.ts", 12.12), ("picture_joins.ts", 165.65)],
+)
 def test_joined_files_are_as_long_as_their_sound(
     name: str, seconds: float, shelf: Path, tmp_path: Path
 ) -> None:
@@ -210,6 +213,36 @@ def test_a_full_disk_is_no_verdict(shelf: Path, tmp_path: Path) -> None:
         decoded(shelf / "s16.wav", tmp_path)
     assert failed.value.errno == errno.ENOSPC
     assert list(tmp_path.iterdir()) == []
+
+
+WHOLE = (
+    "moov_end.m4a",
+    "mp3.mp3",
+    "voice.ogg",
+    "whole.mka",
+    "flac.flac",
+    "transport.ts",
+    "flash.flv",
+    "s16.wav",
+)
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_any_damage_ends_in_sound_or_a_refusal(name: str, shelf: Path, tmp_path: Path) -> None:
+    """Bytes changed anywhere make a recording worse or hopeless; they are never an error of ours."""
+    whole = (shelf / name).read_bytes()[:60_000]
+    damaged = tmp_path / "damaged"
+    for seed in range(25):
+        chance = np.random.default_rng(seed)
+        data = bytearray(whole)
+        for place in chance.integers(0, chance.choice([200, len(data)]), size=chance.choice([1, 10, 100])):
+            data[place] = (0, 255, chance.integers(256))[chance.integers(3)]
+        damaged.write_bytes(data)
+        try:
+            ended = decoded(damaged, tmp_path)[0].decoded_seconds > 0
+        except MediaRefused as refused:
+            ended = refused.code in {StopCode.NOT_MEDIA, StopCode.NO_AUDIO, StopCode.TOO_LONG}
+        assert ended, f"seed {seed}"
 
 
 def test_signs_of_life_are_few_and_grow(shelf: Path, tmp_path: Path) -> None:
