@@ -70,7 +70,7 @@ class ConvertSettings:
 
     slots: int = field(default=1, validator=Range(least=1, most=64))
     lease_seconds: float = field(default=60.0, validator=Range(above=0, most=_DAY))
-    memory_mb: int = field(default=1024, validator=Range(least=128, most=2**20))
+    memory_mb: int = field(default=1024, validator=Range(least=256, most=2**20))
     longest_hours: float = field(default=24.0, validator=Range(above=0, most=1000))
 
 
