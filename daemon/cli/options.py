@@ -19,9 +19,17 @@ def with_settings(command: Command) -> Command:
     """Give a command the settings as its first argument, and set up what it says on stderr."""
 
     @click.option(
-        "--config", metavar="FILE", type=click.Path(path_type=Path), help="Read this file of settings."
+        "--config",
+        metavar="FILE",
+        type=click.Path(path_type=Path, readable=False),
+        help="Read this file of settings.",
     )
-    @click.option("--state", metavar="FOLDER", type=click.Path(path_type=Path), help="Use this state folder.")
+    @click.option(
+        "--state",
+        metavar="FOLDER",
+        type=click.Path(path_type=Path, readable=False),
+        help="Use this state folder.",
+    )
     @click.option("-v", "--verbose", is_flag=True, help="Say on stderr what is being done.")
     @wraps(command)
     def settled(*, config: Path | None, state: Path | None, verbose: bool, **others: object) -> int | None:

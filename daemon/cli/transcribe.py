@@ -20,7 +20,9 @@ DONE, FAILED, INTERRUPTED = 0, 1, 130
 
 
 @click.command(name="transcribe")
-@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument(
+    "files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path, readable=False)
+)
 @click.option(
     "--format",
     "form",
@@ -33,7 +35,7 @@ DONE, FAILED, INTERRUPTED = 0, 1, 130
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path),
+    type=click.Path(path_type=Path, readable=False),
     metavar="FILE|FOLDER",
     help="Write there; a folder gets a file for each recording.",
 )
