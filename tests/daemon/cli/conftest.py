@@ -28,7 +28,7 @@ class Ran:
     err: str
 
     @property
-    def json(self) -> Any:  # noqa: ANN401 - whatever the command printed
+    def json(self) -> Any:
         """Return the document on stdout."""
         return json.loads(self.out)
 

@@ -17,7 +17,7 @@ NOW = datetime.now(UTC)
 STOP = Stop(code=StopCode.SILENT, reason="", at=NOW, by="x")
 
 
-def at(milestone: str, **changes: Any) -> Readiness:  # noqa: ANN401 - any column
+def at(milestone: str, **changes: Any) -> Readiness:
     """Return a record that is worked on at a milestone."""
     given: dict[str, Any] = {
         "id": UUID(int=1),
