@@ -1,0 +1,1 @@
+"""The tests of Rubezh; they mirror its tree."""

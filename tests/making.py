@@ -21,7 +21,7 @@ async def an_account(database: Database, name: str = "anna") -> tuple[Account, s
     return account, secret
 
 
-async def a_submission(store: Store, owner: Account, content: bytes = BYTES, **changes: Any) -> Submission:  # noqa: ANN401
+async def a_submission(store: Store, owner: Account, content: bytes = BYTES, **changes: Any) -> Submission:
     """Return a submission whose bytes are in the store."""
     record_id = new_id()
     async with store.receive(record_id) as receiving:
@@ -46,7 +46,7 @@ async def a_submission(store: Store, owner: Account, content: bytes = BYTES, **c
     return Submission(**{**given, **changes})
 
 
-async def a_record(database: Database, store: Store, owner: Account, **changes: Any) -> UUID:  # noqa: ANN401
+async def a_record(database: Database, store: Store, owner: Account, **changes: Any) -> UUID:
     """Return the id of a record that waits for its first stage."""
     return await accept(database, await a_submission(store, owner, **changes), lane=LANE)
 

@@ -24,7 +24,7 @@ DEADLINE_SECONDS = 60.0
 LOOK_SECONDS = 0.02
 
 
-def eventually(happened: Callable[[], Any], what: str, seconds: float = DEADLINE_SECONDS) -> Any:  # noqa: ANN401
+def eventually(happened: Callable[[], Any], what: str, seconds: float = DEADLINE_SECONDS) -> Any:
     """Wait until `happened` answers with something true, and return it; fail after a deadline."""
     deadline = time.monotonic() + seconds
     while True:

@@ -11,7 +11,7 @@ from storage.record import Milestone, Record
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
-def a_record(**changes: Any) -> Record:  # noqa: ANN401 - any field of a record
+def a_record(**changes: Any) -> Record:
     """Return a claimed record with the given fields."""
     given: dict[str, Any] = {
         "id": uuid4(),

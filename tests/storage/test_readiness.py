@@ -214,7 +214,7 @@ async def test_lists_can_be_narrowed(database: Database, store: Store) -> None:
     await change(database, stopped, STOPPED)
     await change(database, done, DONE)
 
-    async def listed(**wanted: Any) -> set[UUID]:  # noqa: ANN401
+    async def listed(**wanted: Any) -> set[UUID]:
         return {line.id for line in await list_records(database, account.id, Wanted(**wanted))}
 
     assert await listed(stopped=True) == {stopped}

@@ -538,7 +538,7 @@ async def test_a_recognition_begun_anew_keeps_nothing_of_the_last_ones_progress(
     assert (row["recognised_seconds"], row["recognised_text"], row["found_language"]) == (0.0, None, None)
 
 
-def odd_segment(**changes: Any) -> Segment:  # noqa: ANN401
+def odd_segment(**changes: Any) -> Segment:
     """A segment with something wrong about it."""
     return evolve(segment(0, "text"), **changes)
 

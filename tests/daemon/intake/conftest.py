@@ -37,7 +37,7 @@ class Doors:
     secret: str
     stopping: bool = False
 
-    def client(self, secret: str | None = None, **changes: Any) -> httpx.AsyncClient:  # noqa: ANN401
+    def client(self, secret: str | None = None, **changes: Any) -> httpx.AsyncClient:
         """Return a client with anna's token, or another one ("" for none)."""
         token = self.secret if secret is None else secret
         given: dict[str, Any] = {

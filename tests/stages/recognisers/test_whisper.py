@@ -96,7 +96,7 @@ class Run:
         return self.record.operation
 
 
-def run_of(whisper: Whisper, children: ChildPool, copy: Path, **changes: Any) -> Run:  # noqa: ANN401 - a record's fields
+def run_of(whisper: Whisper, children: ChildPool, copy: Path, **changes: Any) -> Run:
     """Make a record of a recognition copy."""
     return Run(whisper, a_workplace(copy, children), a_record(**changes))
 
