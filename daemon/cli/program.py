@@ -81,7 +81,7 @@ def ended(arguments: Sequence[str]) -> int:
         return INTERRUPTED
     except SystemExit as error:  # click's own, when the reader of our output has left
         return error.code if isinstance(error.code, int) else FAILED
-    except BaseException as error:  # noqa: BLE001 - the last stop before the interpreter: it tells, and ends
+    except (Exception, KeyboardInterrupt, BaseExceptionGroup) as error:  # noqa: BLE001 - told here, at the end
         return _told(error)
     return code if isinstance(code, int) else DONE
 

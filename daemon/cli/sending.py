@@ -2,8 +2,7 @@
 
 import errno
 import hashlib
-from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from uuid import UUID
 
@@ -38,9 +37,11 @@ async def find_or_accept(path: Path, options: Options, site: Site, account: Acco
     Raises OSError when the file cannot be read to its end.
     """
     sha256 = hashlib.sha256()
-    async with aclosing(_blocks(path, share)) as blocks:
-        async for block in blocks:
-            sha256.update(block)
+
+    async def add(block: bytes) -> None:
+        sha256.update(block)
+
+    await _read(path, add, share)
     same = fingerprint(
         sha256.digest(),
         asked_language=options.asked_language,
@@ -56,9 +57,7 @@ async def _accept(path: Path, options: Options, site: Site, account: Account, sh
     """Make the record: the bytes first, durably, then the row."""
     record_id = new_id()
     async with site.store.receive(record_id) as receiving:
-        async with aclosing(_blocks(path, share)) as blocks:
-            async for block in blocks:
-                await receiving.write(block)
+        await _read(path, receiving.write, share)
         if not receiving.size:
             raise OSError(errno.ENODATA, "it has become empty")
         options = evolve(options, filename=storable(path.name))
@@ -87,11 +86,11 @@ def _submission(
     )
 
 
-async def _blocks(path: Path, share: Share) -> AsyncGenerator[bytes, None]:
+async def _read(path: Path, take: Callable[[bytes], Awaitable[None]], share: Share) -> None:
     file, done = trio.Path(path), 0
     size = (await file.stat()).st_size
     async with await file.open("rb") as reading:
         while block := await reading.read(_BLOCK):
+            await take(block)
             done += len(block)
             share(min(1.0, done / max(size, 1)))
-            yield block
