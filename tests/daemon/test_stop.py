@@ -57,12 +57,13 @@ async def test_a_second_request_ends_the_grace(autojump_clock: trio.testing.Mock
 async def test_a_stop_is_asked_for_once_and_for_all(autojump_clock: trio.testing.MockClock) -> None:
     """Who waits for it is woken, and who looks sees it."""
     stop = Stop()
-    assert not stop.asked
+    seen = [stop.asked]
     async with trio.open_nursery() as nursery:
         nursery.start_soon(stop.wait)
         await trio.sleep(1)
         stop.ask("test")
-    assert stop.asked
+    seen.append(stop.asked)
+    assert seen == [False, True]
     await stop.wait()
 
 
