@@ -1,5 +1,7 @@
 """The bell: NOTIFY turned into wake-ups. A hint only; polling stays the truth."""
 
+from collections.abc import Callable
+
 import structlog
 import trio
 
@@ -15,8 +17,9 @@ RETRY_SECONDS = 5.0
 class Bell:
     """Wakes whoever waits for work."""
 
-    def __init__(self) -> None:
-        """Begin silent."""
+    def __init__(self, heard: Callable[[str], None] = lambda _: None) -> None:
+        """Begin silent; `heard` is given what each notification says, before it rings."""
+        self._heard = heard
         self._rung = trio.Event()
 
     @property
@@ -40,6 +43,10 @@ class Bell:
             return
         silent = False
 
+        def ring(told: str) -> None:
+            self._heard(told)
+            self.ring()
+
         def heard_again() -> None:
             nonlocal silent
             silent = False
@@ -47,7 +54,7 @@ class Bell:
 
         while True:
             try:
-                await database.hear(CHANNEL, lambda _: self.ring(), heard_again)
+                await database.hear(CHANNEL, ring, heard_again)
             except DatabaseUnavailable as error:
                 if not silent:
                     log.warning("bell.silent", reason=str(error))

@@ -60,7 +60,7 @@ def parts_of(ground: Ground, children: Children) -> Parts:
     """Make the parts of one service."""
     slots = slots_of(ground.settings, ground.line)
     metrics = Metrics((stage.name for stage in ground.line), slots)
-    beats, bell, outage, lanes = Beats(), Bell(), Outage(metrics), Lanes(slots, metrics)
+    beats, outage, lanes = Beats(), Outage(metrics), Lanes(slots, metrics)
     leases = {stage.takes: stage.lease_seconds for stage in ground.line}
     claims = Claims(
         database=ground.database,
@@ -69,6 +69,7 @@ def parts_of(ground: Ground, children: Children) -> Parts:
         failures_limit=ground.settings.work.failures_limit,
         leases=leases,
     )
+    bell = Bell(heard=claims.floors.hear)
     debts = Debts(ground.folder.owed, until=trio.current_time() + max(leases.values()))
     keeper = Keeper(claims, debts, outage)
     attempts = Attempts(

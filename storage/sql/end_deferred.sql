@@ -19,7 +19,7 @@ WITH spent AS (
         claim_token = NULL, claimed_by = NULL, claimed_at = NULL, lease_seconds = NULL, lease_until = NULL
     FROM spent
     WHERE id = %(id)s AND claim_token = %(token)s
-    RETURNING id, milestone, stop_code, stop_reason
+    RETURNING id, milestone, stop_code, stop_reason, wake_at, lane, created_at
 ), noted AS (
     INSERT INTO events (record_id, kind, milestone, token, settles, by, detail)
     SELECT id, CASE WHEN stop_code IS NULL THEN 'deferred' ELSE 'stopped' END, milestone, %(token)s, true,
@@ -30,4 +30,5 @@ WITH spent AS (
         END
     FROM ended
 )
-SELECT stop_code FROM ended
+SELECT stop_code, CASE WHEN stop_code IS NULL AND wake_at IS NULL THEN lane END AS ready_in, created_at
+FROM ended

@@ -9,10 +9,11 @@ WITH ended AS (
         wake_at = NULL,
         claim_token = NULL, claimed_by = NULL, claimed_at = NULL, lease_seconds = NULL, lease_until = NULL
     WHERE id = %(id)s AND claim_token = %(token)s
-    RETURNING id, milestone, lane
+    RETURNING id, milestone, lane, created_at
 ), noted AS (
     INSERT INTO events (record_id, kind, milestone, token, settles, by, detail)
     SELECT id, 'reached', milestone, %(token)s, true, %(by)s, %(detail)s FROM ended
 )
-SELECT NULL::text AS stop_code, CASE WHEN lane IS NOT NULL THEN pg_notify('rubezh_ready', lane) END
+SELECT NULL::text AS stop_code, lane AS ready_in, created_at,
+    CASE WHEN lane IS NOT NULL THEN pg_notify('rubezh_ready', lane || ' ' || extract(epoch FROM created_at)) END
 FROM ended

@@ -13,4 +13,4 @@ WITH ended AS (
         %(detail)s::jsonb || jsonb_build_object('code', stop_code, 'reason', stop_reason)
     FROM ended
 )
-SELECT stop_code FROM ended
+SELECT stop_code, NULL::text AS ready_in, NULL::timestamptz AS created_at FROM ended

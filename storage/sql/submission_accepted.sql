@@ -9,11 +9,11 @@ WITH accepted AS (
         %(source_sha256)s, %(fingerprint)s, %(lane)s
     )
     ON CONFLICT (id) DO NOTHING
-    RETURNING id, owner_id, milestone, lane, source_bytes
+    RETURNING id, owner_id, created_at, milestone, lane, source_bytes
 ), told AS (
     INSERT INTO events (record_id, kind, milestone, by, detail)
     SELECT accepted.id, 'accepted', accepted.milestone, accounts.name,
            jsonb_build_object('bytes', accepted.source_bytes)
     FROM accepted JOIN accounts ON accounts.id = accepted.owner_id
 )
-SELECT pg_notify('rubezh_ready', lane) FROM accepted
+SELECT pg_notify('rubezh_ready', lane || ' ' || extract(epoch FROM created_at)) FROM accepted

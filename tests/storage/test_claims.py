@@ -14,6 +14,7 @@ from storage.claim import Claim, ClaimLost, NotFound, NoWork
 from storage.claims import LastFailure, Settled
 from storage.database import Connection, open_database
 from storage.ending import Deferred, Failed, GivenBack, Hopeless, Reached, TimedOut
+from storage.floors import BOTTOM
 from storage.record import Milestone, Record, StopCode
 from storage.sql import query
 from tests.builders import (
@@ -129,6 +130,8 @@ async def test_s_b3_a_claim_returns_id_and_token_only(queue: Queue) -> None:
             "token": uuid4(),
             "claimed_by": "one",
             "lanes": list(EVERY_LANE),
+            "floors": [BOTTOM for _ in EVERY_LANE],
+            "wake_from": BOTTOM,
             "stores": [queue.store],
             "failures_limit": 3,
             "milestones": list(LEASES),
@@ -233,7 +236,13 @@ async def test_a_claim_locks_its_record_alone(queue: Queue, dsn: str) -> None:
     ready += [await queue.record(failures=FAILURES_LIMIT), await queue.record(wake_at=NOON)]
     with psycopg.connect(dsn) as claiming, psycopg.connect(dsn, autocommit=True) as looking:
         asked = {"token": uuid4(), "claimed_by": "raw", "lanes": ["convert"], "stores": [queue.store]}
-        asked |= {"failures_limit": 3, "milestones": list(LEASES), "leases": list(LEASES.values())}
+        asked |= {
+            "floors": [BOTTOM],
+            "wake_from": BOTTOM,
+            "failures_limit": 3,
+            "milestones": list(LEASES),
+            "leases": list(LEASES.values()),
+        }
         taken = claiming.execute(query("claim"), asked).fetchone()
         assert taken is not None
         free = looking.execute("SELECT id FROM records FOR UPDATE SKIP LOCKED").fetchall()

@@ -13,6 +13,7 @@ from storage.claims import Settled
 from storage.database import open_database
 from storage.ending import Deferred, Failed, GivenBack, Hopeless, Reached, TimedOut
 from storage.errors import DatabaseUnavailable
+from storage.floors import BOTTOM
 from storage.record import Milestone, StopCode
 from storage.sql import query
 from tests.builders import EVERY_LANE, LEASES, Queue, Written, advance, ask, segment
@@ -81,7 +82,13 @@ async def test_s_s1_a_claim_that_is_made_only_later_is_given_back_later(queue: Q
     """While the claim is on its way nothing carries its token; said again it gives the claim back."""
     record_id, token = await queue.record(), uuid4()
     asked = {"token": token, "claimed_by": "slow", "lanes": ["convert"], "stores": [queue.store]}
-    asked |= {"failures_limit": 3, "milestones": list(LEASES), "leases": list(LEASES.values())}
+    asked |= {
+        "floors": [BOTTOM],
+        "wake_from": BOTTOM,
+        "failures_limit": 3,
+        "milestones": list(LEASES),
+        "leases": list(LEASES.values()),
+    }
     with psycopg.connect(dsn) as slow:
         assert slow.execute(query("claim"), asked).fetchone() == (record_id, token)
         assert await queue.claims.give_back(token, "lost") is False

@@ -12,6 +12,7 @@ from psycopg.types.json import Jsonb
 
 import storage
 from storage.claim import Claim
+from storage.floors import BOTTOM
 from storage.sql import query
 from tests.builders import EVERY_LANE, LEASES, Queue, ask
 
@@ -51,6 +52,8 @@ SAMPLES: dict[str, Any] = {
     "kind": "failed",
     "lane": "convert",
     "lanes": list(EVERY_LANE),
+    "floors": [BOTTOM for _ in EVERY_LANE],
+    "wake_from": BOTTOM,
     "leases": list(LEASES.values()),
     "limit": 100,
     "milestone": "created",
@@ -94,6 +97,7 @@ OTHERWISE: dict[str, Any] = {
     "stopped": True,
     "stores": [],
     "lanes": [],
+    "floors": [],
     "tokens": [],
     "topics": ["one"],
     "track": 1,

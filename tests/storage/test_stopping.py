@@ -224,12 +224,15 @@ async def test_what_makes_a_record_ready_rings_the_bell_of_its_lane(queue: Queue
     ringing, bell = trio.open_memory_channel[str](100)
 
     async def hear(task_status: trio.TaskStatus[None]) -> None:
-        await queue.database.hear("rubezh_ready", ringing.send_nowait, task_status.started)
+        def note(told: str) -> None:
+            ringing.send_nowait(told.rpartition(" ")[0] or told)  # what follows is when it was created
+
+        await queue.database.hear("rubezh_ready", note, task_status.started)
 
     async def rings(*lanes: str) -> None:
-        await ask(queue.database, "NOTIFY rubezh_ready, 'nothing more'")
+        await ask(queue.database, "NOTIFY rubezh_ready, 'nothing_more'")
         with trio.fail_after(5):
-            assert [await bell.receive() for _ in (*lanes, "nothing more")] == [*lanes, "nothing more"]
+            assert [await bell.receive() for _ in (*lanes, "nothing_more")] == [*lanes, "nothing_more"]
 
     async with trio.open_nursery() as nursery:
         await nursery.start(hear)
