@@ -136,7 +136,8 @@ class Whisper:
             arguments=(str(model), str(self.threads)),
             folder=model,
             limits=ChildLimits(memory_bytes=self.memory_bytes),
-            environment={"OMP_NUM_THREADS": str(self.threads)},
+            # One arena: each of more would reserve address space, against the limit, and keep what is freed.
+            environment={"OMP_NUM_THREADS": str(self.threads), "MALLOC_ARENA_MAX": "1"},
         )
 
     @property

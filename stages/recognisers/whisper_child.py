@@ -40,7 +40,7 @@ _KEPT_PAUSE = 2 * RATE  # a shorter silence stays in what the model hears
 _MARGIN = 4 * RATE // 10  # kept around speech, so that no first or last sound is lost
 _PARTING_PAUSE = 3 * RATE  # over a longer silence no two sentences are heard as one
 _SILENT_REACH = RATE  # the margin, and as much as the model errs by
-_NO_MEMORY = ("allocate", "bad_alloc")  # native libraries say it in a plain RuntimeError
+_NO_MEMORY = ("memory", "allocate", "bad_alloc")  # native libraries say it in a plain RuntimeError
 _NICENESS = 10  # the doors and the database come first
 
 Emit = Callable[[Answer], None]
