@@ -61,8 +61,8 @@ async def serve(
 
     `line_of` makes the stages that records pass.
 
-    Raises StateFolderRefused, DatabaseRefused or DatabaseUnavailable when it cannot start, and whatever
-    crashed it; what rises through a ring comes in a group.
+    Raises Refused or Unavailable when it cannot start, and whatever crashed it; what rises through a ring
+    comes in a group.
     """
     folder, stop = StateFolder(settings.state), Stop()
     folder.prepare()

@@ -5,12 +5,13 @@
     RubezhError
     ├── Refused                  yours: the input, a setting, a folder; told in one sentence, exit code 2
     │   ├── SettingsRefused
-    │   ├── StateFolderRefused
+    │   ├── StateFolderRefused   somebody else's, or out of reach
     │   ├── DatabaseRefused      newer schema, too old a server, another installation's store
     │   └── SubmissionRefused    carries the stable `code` that the intake answers with
     ├── Unavailable              the world's: it may pass, try again later
     │   ├── DatabaseUnavailable
     │   ├── EmbeddedPostgresFailed
+    │   ├── StateFolderInUse
     │   ├── NoSpace
     │   └── MeansAway            what a lane needs is away for everybody (recogniser, model, disk)
     ├── StageFailed              a stage came to no outcome, and its text says all there is to know
@@ -35,7 +36,7 @@ class SettingsRefused(Refused):
 
 
 class StateFolderRefused(Refused):
-    """The state folder is somebody else's, in use, or out of reach."""
+    """The state folder is somebody else's, or out of reach."""
 
 
 class DatabaseRefused(Refused):
@@ -61,6 +62,10 @@ class DatabaseUnavailable(Unavailable):
 
 class EmbeddedPostgresFailed(Unavailable):
     """Our own PostgreSQL did not start, or died."""
+
+
+class StateFolderInUse(Unavailable):
+    """Another process owns the state folder; it may end, and a service manager may try again."""
 
 
 class NoSpace(Unavailable):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from attrs import field, frozen
 
-from storage.errors import StateFolderRefused
+from storage.errors import StateFolderInUse, StateFolderRefused
 
 _PRIVATE = 0o700
 _PASSABLE = 0o711  # as root: the system user PostgreSQL runs as must get through, and may see nothing
@@ -107,7 +107,7 @@ class StateFolder:
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 holder = os.pread(fd, 32, 0).decode("ascii", "replace").strip()
-                raise StateFolderRefused(
+                raise StateFolderInUse(
                     f"the state folder {self.path} is in use by process {holder or '(just starting)'}; "
                     "stop it or choose another with --state"
                 ) from None

@@ -11,7 +11,7 @@ import trio
 from daemon.settings import Settings
 from storage.database import Database, open_database, open_loop
 from storage.embedded import embedded_postgres, running_dsn
-from storage.errors import StateFolderRefused
+from storage.errors import StateFolderInUse
 from storage.folder import StateFolder
 from storage.migrate import migrate
 
@@ -61,7 +61,7 @@ async def _cluster(folder: StateFolder, stack: AsyncExitStack) -> str:
         while True:
             try:
                 stack.enter_context(folder.locked())
-            except StateFolderRefused as refusal:
+            except StateFolderInUse as refusal:
                 in_use = refusal
             else:
                 guests = stack.enter_context(_guests(folder))

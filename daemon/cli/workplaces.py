@@ -18,7 +18,7 @@ from daemon.settings import Settings
 from stages.stage import lane_after
 from storage.database import open_loop
 from storage.embedded import running_dsn
-from storage.errors import DatabaseUnavailable, StateFolderRefused
+from storage.errors import DatabaseUnavailable, StateFolderInUse
 from storage.folder import StateFolder
 from storage.mounting import mount_store
 from storage.record import Milestone
@@ -41,7 +41,7 @@ async def run_somewhere(settings: Settings, job: Job) -> None:
             continue
         try:
             await _in_own_service(settings, job)
-        except StateFolderRefused:
+        except StateFolderInUse:
             if not is_held(folder):
                 raise
             continue  # somebody was quicker

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from storage.errors import StateFolderRefused
+from storage.errors import StateFolderInUse, StateFolderRefused
 from storage.folder import StateFolder, default_state_folder
 from tests.processes import CHECKOUT, NOBODY, plain_python
 
@@ -66,7 +66,7 @@ def test_a_second_process_is_refused_at_once_and_told_who_holds_it(tmp_path: Pat
     with holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == b"mine\n"
-        with pytest.raises(StateFolderRefused) as refused, folder.locked():
+        with pytest.raises(StateFolderInUse) as refused, folder.locked():
             pass
         holder.kill()
     in_use = f"the state folder {tmp_path} is in use by process {holder.pid}; "
