@@ -83,7 +83,7 @@ class Attempts:
             with hold.scope, limit:
                 async with self.workplace.tools(claim, record) as tools:
                     outcome = await stage.work(record, tools)
-        except BaseException as error:  # noqa: BLE001 - judged, settled, and what is not ours goes on rising
+        except BaseException as error:  # noqa: BLE001, ASYNC103 - judged; what is not ours rises later
             raised = error
         around = Circumstances(
             lease_ended=_ended_by(hold.scope, raised),

@@ -99,7 +99,9 @@ async def _run_rings(
         async with trio.open_nursery() as support:
             await _start_support(support, ground, parts, doors=doors)
             async with trio.open_nursery() as work:
-                support.start_soon(stop.end_work, work.cancel_scope, settings.work.grace_seconds)
+                # What cancels the inner ring must outlive it, so it runs in the outer one.
+                grace = settings.work.grace_seconds
+                support.start_soon(stop.end_work, work.cancel_scope, grace)  # noqa: ASYNC111 - on purpose
                 for number in range(1, settings.work.workers + 1):
                     work.start_soon(parts.workers.work, f"worker {number}", name=f"worker {number}")
                 if visitor is not None:

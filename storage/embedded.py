@@ -115,7 +115,7 @@ async def embedded_postgres(
             log.info("postgres.started", pid=server.pid, version=programs.version)
             yield Cluster(start, server)
         finally:
-            await _stop(server)
+            await _stop(server)  # noqa: ASYNC102 - shields and bounds itself
 
 
 async def running_dsn(folder: StateFolder) -> str | None:
@@ -202,7 +202,7 @@ async def _make_data(start: _Start) -> None:
         *("-c", "exit_on_error=on", "postgres"),
     ]
     await _run(start, "could not be made", initdb, start.setup)
-    with os.fdopen(os.memfd_create("wish"), "w+b", buffering=0) as wish:
+    with os.fdopen(os.memfd_create("wish"), "w+b", buffering=0) as wish:  # noqa: ASYNC231 - in memory
         wish.write(f"CREATE DATABASE {NAME}\n".encode())
         wish.seek(0)
         await _run(start, "could not make its database", alone, evolve(start.setup, stdin=wish.fileno()))

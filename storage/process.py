@@ -153,7 +153,7 @@ async def run_program(argv: Sequence[str], setup: ProcessSetup, *, seconds: floa
         with trio.fail_after(seconds):
             return await process.wait()
     finally:
-        await end(process, signal.SIGKILL, REAP_SECONDS)
+        await end(process, signal.SIGKILL, REAP_SECONDS)  # noqa: ASYNC102 - shields and bounds itself
 
 
 def how_it_ended(returncode: int) -> str:
