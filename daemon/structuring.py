@@ -81,7 +81,7 @@ def _table(kind: type, converter: Converter) -> Callable[[object, object], objec
         kind,
         converter,
         _cattrs_forbid_extra_keys=True,
-        **hooks,  # type: ignore[arg-type]
+        **hooks,  # type: ignore[arg-type]  # the hooks are named by their fields
     )
     return lambda raw, _: inner(_exactly(dict, "a table", raw), kind)
 

@@ -29,7 +29,7 @@ open_loop = trio_asyncio.open_loop
 
 # trio_asyncio replaces asyncio's function, and psycopg took it by name when it was imported: whoever
 # imported psycopg earlier than us got the one that knows nothing of Trio.
-psycopg.waiting.get_running_loop = asyncio.get_running_loop  # type: ignore[attr-defined]
+psycopg.waiting.get_running_loop = asyncio.get_running_loop  # type: ignore[attr-defined]  # not exported
 
 Connection = AsyncConnection[TupleRow]
 P = ParamSpec("P")

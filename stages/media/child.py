@@ -36,8 +36,8 @@ def main() -> None:
 def answer(request: Request, told: Callable[[float], None]) -> Answer:
     """Return the one answer that ends the work."""
     # Loaded only now: what FFmpeg's libraries print when they are loaded is off the wire.
-    from stages.media.decode import decode  # noqa: PLC0415
-    from stages.media.source import MediaRefused  # noqa: PLC0415
+    from stages.media.decode import decode  # noqa: PLC0415 - see above
+    from stages.media.source import MediaRefused  # noqa: PLC0415 - see above
 
     try:
         return decode(request, told)

@@ -23,7 +23,7 @@ OWNERS = {"owner_id", "title", "description", "topics", "asked_language", "editi
 
 async def read_row(queue: Queue, **columns: object) -> dict[str, Any]:
     """Return a row as the query for a record gives it."""
-    record_id = await queue.record(**columns)  # type: ignore[arg-type]
+    record_id = await queue.record(**columns)  # type: ignore[arg-type]  # its columns are plain objects
 
     async def _in_row(connection: Connection) -> dict[str, Any]:
         cursor = connection.cursor(row_factory=dict_row)

@@ -56,7 +56,7 @@ class Machine:
         """Run a command to its end."""
         given = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
         command = [*RUBEZH, *words]
-        return subprocess.run(  # type: ignore[call-overload,no-any-return]
+        return subprocess.run(  # type: ignore[call-overload,no-any-return]  # options pass as given
             command, env=self.environment, text=True, check=False, timeout=SECONDS, **given
         )
 

@@ -58,13 +58,13 @@ async def test_s_i1_accepted_means_on_disk_and_committed(
         done.append("flushed")
 
     monkeypatch.setattr(os, "fsync", noted)
-    submit = doors.app.routes[0].app  # type: ignore[attr-defined]
+    submit = doors.app.routes[0].app  # type: ignore[attr-defined]  # the first route is ours
 
     async def watched(scope: object, receive: object, send: Callable[[dict[str, object]], object]) -> None:
         async def noting(message: dict[str, object]) -> None:
             rows = await put(doors.database, "SELECT count(*) FROM records")
             done.append(f"{message.get('status', 'body')} with {rows[0][0]} committed")
-            await send(message)  # type: ignore[misc]
+            await send(message)  # type: ignore[misc]  # the server would call it so
 
         await submit(scope, receive, noting)
 
