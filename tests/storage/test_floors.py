@@ -1,4 +1,4 @@
-"""Floors: a claim begins where nothing can be before; what becomes ready below is not passed over for long."""
+"""Floors: a claim begins where nothing can be before; what becomes ready below is found soon."""
 
 from datetime import timedelta
 from uuid import uuid4
