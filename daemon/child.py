@@ -16,7 +16,13 @@ LONGEST_LINE = 1 << 20  # bytes, either way
 LAST_WORDS_BYTES = 4096
 LAST_WORDS_SECONDS = 1.0
 CHUNK = 64 * 1024
-_OUT_OF_MEMORY = ("MemoryError", "bad_alloc", "Cannot allocate memory", "out of memory")
+_OUT_OF_MEMORY = (
+    "MemoryError",
+    "bad_alloc",
+    "Cannot allocate memory",
+    "out of memory",
+    "Memory allocation still failed",  # OpenBLAS
+)
 
 
 def child_environment(recipe: ChildRecipe, cpu_threads: int) -> dict[str, str]:
