@@ -4,10 +4,11 @@ from attrs import field, frozen
 
 from stages.recognisers.recogniser import Finished, InProgress, Recogniser
 from stages.stage import Deferred, Hopeless, Outcome, Reached, Tools
+from storage.errors import StageFailed
 from storage.record import Advance, Milestone, Record
 
 
-class ForeignOperation(Exception):
+class ForeignOperation(StageFailed):
     """The record's operation cannot be advanced by this recogniser."""
 
 

@@ -15,6 +15,8 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
+from storage.errors import StageFailed
+
 RATE = 16_000  # samples per second
 SAMPLE_BYTES = 2
 
@@ -30,7 +32,7 @@ _ALIGNMENT = 8
 _MOST_CHUNKS = 64
 
 
-class DamagedCopy(Exception):
+class DamagedCopy(StageFailed):
     """A recognition copy is cut, unfinished, or not ours."""
 
 

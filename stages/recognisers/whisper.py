@@ -22,7 +22,7 @@ from stages.recognisers.whisper_messages import (
 )
 from stages.recognisers.whisper_messages import Finished as SliceFinished
 from stages.stage import Child, ChildLimits, ChildRecipe, Hopeless, Tools
-from storage.errors import MeansAway
+from storage.errors import MeansAway, StageFailed
 from storage.record import Record, Segment, StopCode
 
 log = structlog.get_logger()
@@ -40,7 +40,7 @@ _ENOUGH_SPEECH = 30.0  # and so is one found in so many seconds of speech
 _converter = Converter(forbid_extra_keys=True)
 
 
-class SliceFailed(Exception):
+class SliceFailed(StageFailed):
     """A slice was not recognised; the text says why."""
 
 
