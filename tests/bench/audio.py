@@ -1,4 +1,8 @@
-"""Long recordings made of short ones: real speech in English, one after another with pauses between."""
+"""Long recordings made of short ones: real speech in English, one after another with pauses between.
+
+Only clips whose words are known are taken: over noise Whisper leaves out passages at random, and whoever
+leaves out the more has the less to do.
+"""
 
 import csv
 import itertools
@@ -18,13 +22,13 @@ LANGUAGE = "en"
 
 
 def speech_files() -> list[Path]:
-    """Return clips of real speech: of the folder RUBEZH_AUDIO, beside the project, or the sample."""
+    """Return clips of speech: from the folder RUBEZH_AUDIO, the one beside the project, or the sample."""
     folder = Path(os.environ.get("RUBEZH_AUDIO") or ROOT.parent / "shared" / "audio")
     manifest = folder / "manifest.tsv"
     if manifest.is_file():
         with manifest.open(encoding="utf-8", newline="") as lines:
             rows = csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
-            named = [folder / row["file"] for row in rows if row["language"] == LANGUAGE]
+            named = [folder / row["file"] for row in rows if row["language"] == LANGUAGE and row["reference"]]
         if found := [path for path in named if path.is_file()]:
             return found
     return sorted(

@@ -41,12 +41,16 @@ def run(rounds: int, seconds: float) -> None:
     _tell(starts, wholes, seconds, before)
 
 
+def _per_thousand_words(costs: list[Cost]) -> float:
+    return median(cost.cpu / len(cost.printed.split()) * 1000 for cost in costs)
+
+
 def _tell(starts: dict[str, list[Cost]], wholes: dict[str, list[Cost]], seconds: float, before: str) -> None:
     rows = []
     for way, costs in wholes.items():
         start, whole = median(cost.cpu for cost in starts[way]), median(cost.cpu for cost in costs)
         wall = median(cost.wall for cost in costs)
-        rows.append((way, start, whole - start, whole, (whole - start) / seconds, wall))
+        rows.append((way, start, whole - start, whole, _per_thousand_words(costs), wall))
     totals = [ours.cpu / theirs.cpu for ours, theirs in zip(wholes["rubezh"], wholes["bare"], strict=True)]
     works = [
         (ours.cpu - our_start.cpu) / (theirs.cpu - their_start.cpu)
@@ -63,7 +67,7 @@ def _tell(starts: dict[str, list[Cost]], wholes: dict[str, list[Cost]], seconds:
             "CPU s to start",
             "CPU s for the audio",
             "CPU s in all",
-            "CPU s per second of audio",
+            "CPU s for 1000 words",
             "wall s in all",
         ),
         rows,
