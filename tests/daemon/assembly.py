@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 from uuid import UUID
 
 import trio
-from attrs import frozen
+from attrs import field, frozen
 
 from daemon.attempt import Attempts
 from daemon.bell import Bell
@@ -163,6 +163,7 @@ class House:
     settings: WorkSettings
     attempts: Attempts
     workers: Workers
+    _held: list[ExitStack] = field(factory=list, init=False)
 
     async def record(self, milestone: Milestone = Milestone.CREATED, **columns: Any) -> UUID:
         """Make a record with its folder in the store."""
@@ -173,7 +174,8 @@ class House:
 
     async def take(self) -> Taken:
         """Claim a record that must be there; it is held until the end of the test."""
-        look = await self.workers.look(ExitStack())
+        self._held.append(ExitStack())
+        look = await self.workers.look(self._held[-1])
         assert isinstance(look, Taken)
         return look
 
