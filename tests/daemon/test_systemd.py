@@ -202,7 +202,7 @@ async def test_a_silent_part_is_told_also_where_nobody_watches(
 async def test_a_long_start_asks_for_patience_until_it_is_over(
     heard: socket.socket, autojump_clock: trio.testing.MockClock
 ) -> None:
-    """Systemd is asked for more time, again and again, by the loop that starts; no more once it has started."""
+    """Systemd is asked for more time, again and again, by the loop that starts, until it has started."""
     del autojump_clock
     async with trio.open_nursery() as nursery:
         starting: trio.CancelScope = await nursery.start(systemd.ask_for_patience)
