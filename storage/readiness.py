@@ -55,6 +55,12 @@ class Readiness:
         return self.decoded_seconds if self.decoded_seconds is not None else self.declared_seconds
 
     @property
+    def warnings(self) -> tuple[str, ...]:
+        """Return what its owner should know of the audio; `silent`: it was heard to its end, and nobody spoke."""
+        silent = self.milestone == Milestone.DONE and self.text == ""
+        return (*self.audio_warnings, "silent") if silent else self.audio_warnings
+
+    @property
     def fraction(self) -> float | None:
         """Return how much of the audio is recognised, 0 to 1; None while its length is unknown."""
         if self.milestone == Milestone.DONE:

@@ -44,7 +44,7 @@ def record_facts(found: Readiness) -> str:
             ("reason", stop.reason if stop else ""),
             ("remedy", f"{stop.code.message} Lift it with: rubezh records lift {found.id}" if stop else ""),
             ("language", found.found_language or found.asked_language or ""),
-            ("warnings", "; ".join(found.audio_warnings)),
+            ("warnings", "; ".join(found.warnings)),
         )
     )
     text = "\n".join(printable(line) for line in (found.text or "").splitlines())

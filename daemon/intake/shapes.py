@@ -42,7 +42,7 @@ def shown_record(readiness: Readiness) -> dict[str, Any]:
         "audio": {
             "declared_seconds": readiness.declared_seconds,
             "decoded_seconds": readiness.decoded_seconds,
-            "warnings": readiness.audio_warnings,
+            "warnings": readiness.warnings,
         },
         "text": readiness.text,
     }

@@ -139,6 +139,17 @@ async def test_a_stopped_record_keeps_its_milestone(database: Database, store: S
     assert (readiness.stop.code, readiness.stop.reason) == (StopCode.SILENT, "rms 0.0001")
 
 
+async def test_silence_is_warned_of_once_it_was_heard_to_its_end(database: Database, store: Store) -> None:
+    """A done record without a word says `silent`, after what was wrong with its audio."""
+    account, _ = await an_account(database)
+    record_id = await a_record(database, store, account)
+    cut = "audio_warnings = '{cut_short}'"
+    assert (await polled(database, record_id, account, cut)).warnings == ("cut_short",)
+    heard = await polled(database, record_id, account, DONE.replace("'All of it.'", "''"))
+    assert heard.warnings == ("cut_short", "silent")
+    assert (await polled(database, record_id, account, DONE)).warnings == ("cut_short",)
+
+
 async def test_text_is_shown_when_it_is_done(database: Database, store: Store) -> None:
     """Not a word before."""
     account, _ = await an_account(database)
