@@ -206,15 +206,30 @@ async def test_the_order_is_one_across_lanes_stores_and_reasons_to_be_ready(queu
     assert await claim_all(queue.elsewhere(queue.store, other)) == made
 
 
-async def test_a_long_line_of_one_lane_hides_no_other(queue: Queue) -> None:
-    """The nearest of each lane, store and reason are looked at, however many stand before them in another."""
+async def test_a_long_line_hides_nothing_of_another(queue: Queue) -> None:
+    """Whatever stands before them elsewhere, the first of each lane, store and reason are found."""
+    past, other = NOON - timedelta(days=1), await put_store(queue.database)
     for n in range(40):
-        await queue.record(created_at=NOON + timedelta(seconds=n))
-    last = await queue.record(Milestone.TRANSCRIBE, created_at=NOON + timedelta(days=1))
-    exhausted = await queue.record(
-        Milestone.TRANSCRIBE, failures=FAILURES_LIMIT, created_at=NOON + timedelta(days=2)
-    )
-    assert await claim_all(queue, ("whisper",)) == [last, exhausted]
+        at = NOON + timedelta(seconds=n)
+        await queue.record(created_at=at)
+        await queue.record(created_at=at, wake_at=past)
+        await queue.record(created_at=at, failures=FAILURES_LIMIT, store_id=other)
+        await queue.record(created_at=at, failures=FAILURES_LIMIT - 1, wake_at=past)
+    later = NOON + timedelta(days=1)
+    expected = {
+        await queue.record(Milestone.TRANSCRIBE, created_at=later),
+        await queue.record(Milestone.TRANSCRIBE, created_at=later, wake_at=past),
+        await queue.record(created_at=later, failures=FAILURES_LIMIT),
+        await queue.record(created_at=later, failures=FAILURES_LIMIT, wake_at=past),
+    }
+    assert set(await claim_all(queue, ("whisper",))) == expected
+
+
+async def test_a_long_line_is_taken_in_its_order(queue: Queue) -> None:
+    """More records than one claim looks at come in their order, in whatever order they were written."""
+    moments = [NOON + timedelta(seconds=7 * n % 50) for n in range(50)]
+    made = {moment: await queue.record(created_at=moment) for moment in moments}
+    assert await claim_all(queue) == [made[moment] for moment in sorted(made)]
 
 
 async def test_a_record_locked_by_an_edit_is_skipped_and_found_later(queue: Queue, dsn: str) -> None:
