@@ -179,6 +179,14 @@ class House:
         assert isinstance(look, Taken)
         return look
 
+    async def attempt(self) -> Taken:
+        """Claim a record that must be there, and work it."""
+        with ExitStack() as keeping:
+            look = await self.workers.look(keeping)
+            assert isinstance(look, Taken)
+            await self.attempts.run(look)
+            return look
+
     @asynccontextmanager
     async def serving(
         self, workers: int | None = None, *, keeping: bool = False

@@ -169,7 +169,7 @@ async def test_s_p2_work_ends_before_its_lease_does(autojump_clock: MockClock, h
 
 
 async def test_s_p2_on_a_real_lease(database: Database, tmp_path: Path) -> None:
-    """With the keeper cut off the stage ends while its lease still holds; another gets the record after it."""
+    """With the keeper cut off the stage ends while its lease still holds; another gets the record later."""
     queue = await a_queue(database)
     leases = dict(LEASES) | {Milestone.CREATED: 1.5}
     object.__setattr__(queue.claims, "leases", leases)

@@ -67,15 +67,22 @@ async def miss_a_deadline() -> None:
 
 async def beside_the_cancel(error: BaseException) -> None:
     """Raise an error of one's own in a task while another is cancelled."""
+    cancelled = trio.Event()
 
-    async def err() -> None:
+    async def be_cancelled() -> None:
+        try:
+            await trio.sleep_forever()
+        finally:
+            cancelled.set()
+
+    async def finish() -> None:
         with trio.CancelScope(shield=True):
-            await trio.lowlevel.checkpoint()
+            await cancelled.wait()
         raise error
 
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(err)
-        nursery.start_soon(trio.sleep_forever)
+        nursery.start_soon(be_cancelled)
+        nursery.start_soon(finish)
         await trio.sleep_forever()
 
 
