@@ -13,6 +13,7 @@ from psycopg.types.json import Jsonb
 import storage
 from storage.claim import Claim
 from storage.floors import BOTTOM
+from storage.record import Milestone
 from storage.sql import query
 from tests.builders import EVERY_LANE, LEASES, Queue, ask
 
@@ -141,6 +142,28 @@ def test_every_statement_says_what_it_is_for(name: str) -> None:
     assert re.match(r"-- [A-Z].*", text)
     assert text.endswith("\n")
     assert ";" not in without_comments(text)
+
+
+GUARDED = [name for name in NAMES if name.startswith(("end_", "write_")) and name != "end_found"]
+AFTER_THE_GUARD = {"write_segments"}  # written in the transaction whose guarded update came first
+
+
+@pytest.mark.parametrize("woken", [False, True], ids=["held", "lapsed and woken"])
+async def test_every_write_of_an_attempt_asks_for_its_token(queue: Queue, *, woken: bool) -> None:
+    """Each statement by itself leaves a record alone that another token holds, or none."""
+    held, free = await queue.record(), await queue.record(Milestone.TRANSCRIBE)
+    claim = await queue.claim()
+    assert claim.record_id == held
+    if woken:
+        await queue.lapse(held)
+        await queue.claims.wake()
+    before = [await queue.everything(record_id) for record_id in (held, free)]
+    for name in sorted({*GUARDED} - AFTER_THE_GUARD):
+        for record_id in (held, free):
+            text, asked = query(name), SAMPLES | {"id": record_id, "token": uuid4(), "lane": "convert"}
+            rows = await ask(queue.database, text, {key: asked[key] for key in PLACEHOLDER.findall(text)})
+            assert rows == [], name
+    assert [await queue.everything(record_id) for record_id in (held, free)] == before
 
 
 HISTORY = """
