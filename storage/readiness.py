@@ -56,7 +56,7 @@ class Readiness:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Return what its owner should know of the audio; `silent`: it was heard to its end, and nobody spoke."""
+        """Return what its owner should know of the audio; `silent`: heard to its end, and nobody spoke."""
         silent = self.milestone == Milestone.DONE and self.text == ""
         return (*self.audio_warnings, "silent") if silent else self.audio_warnings
 
