@@ -132,7 +132,7 @@ class Attempts:
                 continue
             except DatabaseUnavailable as error:
                 log.debug("settle.answer_lost", reason=str(error))
-                self.outage.noticed(error)
+                self.outage.noticed(error, asked_at)
                 await trio.sleep(SETTLE_PAUSE_SECONDS)
                 continue
             self.outage.over()

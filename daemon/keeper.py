@@ -89,12 +89,13 @@ class Keeper:
     async def keep(self, seconds: float) -> None:
         """Renew, pay back, and wake what has come due, every so many seconds, for ever."""
         while True:
+            asked_at = trio.current_time()
             try:
                 await self.renew()
                 await self.pay_back()
                 await self._claims.wake()
             except DatabaseUnavailable as error:
-                self._outage.noticed(error)
+                self._outage.noticed(error, asked_at)
             await trio.sleep(seconds)
 
     async def renew(self) -> None:

@@ -1,5 +1,7 @@
 """The database's outages: one line in the log when one begins, one when it ends."""
 
+import math
+
 import structlog
 import trio
 
@@ -16,16 +18,18 @@ class Outage:
         """Begin with the database there."""
         self._metrics = metrics
         self._since: float | None = None
+        self._answered_at = -math.inf
 
-    def noticed(self, error: DatabaseUnavailable) -> None:
-        """A call could not be answered."""
-        if self._since is None:
+    def noticed(self, error: DatabaseUnavailable, asked_at: float) -> None:
+        """A call made at `asked_at` could not be answered; one from before the last answer is no news."""
+        if self._since is None and asked_at >= self._answered_at:
             self._since = trio.current_time()
             self._metrics.database_away(away=True)
             log.error("database.away", reason=str(error))
 
     def over(self) -> None:
         """A call was answered."""
+        self._answered_at = trio.current_time()
         if self._since is not None:
             seconds = trio.current_time() - self._since
             self._since = None

@@ -98,7 +98,7 @@ class Workers:
                 look = await self._ask(hold, asked_at, free)
         except DatabaseUnavailable as error:
             log.debug("claim.answer_lost", token=str(token), reason=str(error))
-            self.outage.noticed(error)
+            self.outage.noticed(error, asked_at)
             self.keeper.give_back_later(token)
             look = CouldNotAsk()
         else:

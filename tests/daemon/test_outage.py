@@ -17,7 +17,7 @@ async def test_an_outage_is_two_lines_however_many_calls_it_meets(
     with capture_logs() as entries:
         outage.over()
         for number in range(1000):
-            outage.noticed(DatabaseUnavailable(f"away {number}"))
+            outage.noticed(DatabaseUnavailable(f"away {number}"), trio.current_time())
             assert metrics.value("rubezh_database_away") == 1
             await trio.sleep(1.5)
         outage.over()
@@ -34,6 +34,22 @@ async def test_the_next_outage_is_told_again() -> None:
     outage = Outage(Metrics([], []))
     with capture_logs() as entries:
         for _ in range(2):
-            outage.noticed(DatabaseUnavailable("away"))
+            outage.noticed(DatabaseUnavailable("away"), trio.current_time())
             outage.over()
     assert [entry["event"] for entry in entries] == ["database.away", "database.returned"] * 2
+
+
+async def test_a_call_that_fails_late_does_not_begin_an_outage_anew(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    """It was asked before another one was answered, and has run into its own deadline since."""
+    outage = Outage(Metrics([], []))
+    asked_at = trio.current_time()
+    with capture_logs() as entries:
+        outage.noticed(DatabaseUnavailable("away"), asked_at)
+        await trio.sleep(5)
+        outage.over()
+        await trio.sleep(5)
+        outage.noticed(DatabaseUnavailable("did not answer within 10 s"), asked_at)
+        outage.over()
+    assert [entry["event"] for entry in entries] == ["database.away", "database.returned"]
