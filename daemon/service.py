@@ -137,8 +137,11 @@ async def _start_support(support: trio.Nursery, ground: Ground, parts: Parts, *,
 async def _receive(visitor: Visitor, ground: Ground) -> None:
     try:
         await visitor(ground)
-    finally:
-        ground.stop.ask("nobody is left to wait for it")
+    except Exception:
+        ground.stop.ask("whoever waited for it failed")
+        raise
+    # Not where the visitor is cancelled: a crash is no stop, and gives nothing back.
+    ground.stop.ask("nobody is left to wait for it")
 
 
 async def _ring_at_the_stop(stop: Stop, parts: Parts) -> None:
