@@ -68,8 +68,15 @@ def cleanup_errors(
 
 
 def cause_of(error: BaseException) -> str:
-    """Return an error as one line that any column and any log can hold."""
-    text = " ".join(f"{type(error).__name__}: {error}".split())
+    """Return an error as one line that any column and any log can hold.
+
+    One raised while another was on its way, as a failing close is, tells of that other one too.
+    """
+    text = f"{type(error).__name__}: {error}"
+    first = None if error.__suppress_context__ else error.__context__
+    if isinstance(first, Exception):
+        text += f" (on the way from {type(first).__name__}: {first})"
+    text = " ".join(text.split())
     storable = text.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
     return storable[:LONGEST_CAUSE]
 

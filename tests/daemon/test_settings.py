@@ -54,7 +54,7 @@ def test_a_file_sets_what_it_names_and_nothing_else(tmp_path: Path) -> None:
     assert settings.whisper == Settings().whisper
 
 
-def test_every_fault_is_told_at_once(tmp_path: Path) -> None:
+def test_s_o7_every_fault_is_told_at_once(tmp_path: Path) -> None:
     """Faults of name, type, range and form are one list, sorted, each by its dotted name."""
     file = written(
         tmp_path,

@@ -131,7 +131,7 @@ async def test_a_recording_is_converted(store: Path) -> None:
     assert len(open_samples(store / path)) == 2 * RATE
 
 
-async def test_what_is_not_media_is_hopeless_at_once(store: Path) -> None:
+async def test_s_r1_what_is_not_media_is_hopeless_at_once(store: Path) -> None:
     """One attempt, the code of its kind, the full reason for the service owner."""
     record = a_record()
     async with tools_for(record, store, b"<html>404</html>") as tools:

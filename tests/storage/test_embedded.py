@@ -85,7 +85,7 @@ def said(server: "subprocess.Popen[str]") -> str:
     return line
 
 
-async def test_a_cluster_is_made_once_and_keeps_what_it_is_told(folder: StateFolder) -> None:
+async def test_s_o6_a_cluster_is_made_once_and_keeps_what_it_is_told(folder: StateFolder) -> None:
     """The first start makes our database; the next one finds what was written."""
     async with embedded_postgres(folder) as first:
         assert answer(first.dsn, "SELECT current_user || '@' || current_database()") == "rubezh@rubezh"

@@ -111,7 +111,7 @@ def nothing(folder: Path, name: str) -> Path:
     return path
 
 
-def test_a_recording_becomes_text_and_the_second_time_at_once(done: Machine, tmp_path: Path) -> None:
+def test_s_o8_a_recording_becomes_text_and_the_second_time_at_once(done: Machine, tmp_path: Path) -> None:
     """Text on stdout, progress on stderr; every form comes from the one record."""
     before = done.records()
     again = done.run("transcribe", SAMPLE)
@@ -130,7 +130,7 @@ def test_a_recording_becomes_text_and_the_second_time_at_once(done: Machine, tmp
     assert done.records() == before
 
 
-def test_what_cannot_be_recognised_stops_alone(done: Machine, tmp_path: Path) -> None:
+def test_s_o9_what_cannot_be_recognised_stops_alone(done: Machine, tmp_path: Path) -> None:
     """The others have their texts, in order; the exit code and stderr tell of the stops; again at once."""
     notes, more = nothing(tmp_path, "notes.txt"), nothing(tmp_path, "more.wav")
     started = time.monotonic()
@@ -159,7 +159,7 @@ def test_hostile_names_are_told_harmlessly(done: Machine, tmp_path: Path) -> Non
     assert "a\\nb\\x1b[2J.wav" in listed
 
 
-def test_ctrl_c_gives_back_and_the_same_command_continues(done: Machine) -> None:
+def test_s_o8_ctrl_c_gives_back_and_the_same_command_continues(done: Machine) -> None:
     """In a terminal: within moments, with one sentence, nothing left running, no failure counted."""
     words = [*RUBEZH, "transcribe", str(SAMPLE), "--language", "en"]
     pid, terminal = pty.fork()
@@ -243,7 +243,7 @@ def test_when_the_service_leaves_the_command_goes_on_alone(done: Machine) -> Non
             assert out.strip()
 
 
-def test_nothing_is_begun_when_a_recording_cannot_be_read(done: Machine, tmp_path: Path) -> None:
+def test_s_o9_nothing_is_begun_when_a_recording_cannot_be_read(done: Machine, tmp_path: Path) -> None:
     """Bad input is told before any work, and leaves no record."""
     before = done.records()
     ran = done.run("transcribe", nothing(tmp_path, "fine.wav"), tmp_path / "gone.wav")

@@ -59,7 +59,7 @@ def test_every_kind_of_recording_just_works(name: str, shelf: Path, tmp_path: Pa
 
 
 @pytest.mark.parametrize("name", HOPELESS)
-def test_what_no_try_can_help_is_refused(name: str, shelf: Path, tmp_path: Path) -> None:
+def test_s_r1_what_no_try_can_help_is_refused(name: str, shelf: Path, tmp_path: Path) -> None:
     """It is refused with its own code, and nothing is left where the copy would be."""
     with pytest.raises(MediaRefused) as refused:
         decoded(shelf / name, tmp_path)
@@ -68,7 +68,7 @@ def test_what_no_try_can_help_is_refused(name: str, shelf: Path, tmp_path: Path)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_neighbour_is_not_read_through_any_name(shelf: Path, tmp_path: Path) -> None:
+def test_s_r3_a_neighbour_is_not_read_through_any_name(shelf: Path, tmp_path: Path) -> None:
     """A playlist is refused also when it has the extension, the place and the neighbour it wants."""
     (tmp_path / "neighbour.mp3").write_bytes((shelf / "mp3.mp3").read_bytes())
     for number, text in enumerate(("ffconcat version 1.0\nfile neighbour.mp3\n", "#EXTM3U\nneighbour.mp3\n")):
@@ -175,7 +175,7 @@ def test_a_track_that_is_not_there_is_refused(shelf: Path, tmp_path: Path) -> No
     assert refused.value.code == StopCode.NO_AUDIO
 
 
-def test_a_fault_of_the_disk_is_no_verdict(tmp_path: Path) -> None:
+def test_s_r2_a_fault_of_the_disk_is_no_verdict(tmp_path: Path) -> None:
     """A file that cannot be read (this one answers EIO) is an error of ours, never "not media"."""
     with pytest.raises(OSError, match="Input/output error") as failed:
         decoded(Path("/proc/self/mem"), tmp_path)
