@@ -23,34 +23,47 @@ async def a_recogniser_that_fails_to_close() -> AsyncIterator[None]:
         raise OSError("the connection was not closed")
 
 
+async def fails_twice() -> None:
+    """Fail at the work, and again at the close."""
+    async with a_recogniser_that_fails_to_close():
+        await trio.lowlevel.checkpoint()
+        raise ValueError("no answer of that kind")
+
+
+async def is_cancelled_and_fails_to_close() -> None:
+    """Be cancelled at the work, and fail at the close."""
+    with trio.CancelScope() as scope:
+        async with a_recogniser_that_fails_to_close():
+            scope.cancel()
+            await trio.lowlevel.checkpoint()
+
+
+def tells_of_its_cause() -> None:
+    """Say in one error what matters of another."""
+    cause = KeyError("detail")
+    raise OSError("told in full") from cause
+
+
 async def test_s_p12_a_failed_close_is_told_beside_the_first_error() -> None:
     """Neither the failure of the work nor that of the close is swallowed: both are in the attempt's cause."""
     with pytest.raises(OSError, match="not closed") as caught:
-        async with a_recogniser_that_fails_to_close():
-            await trio.lowlevel.checkpoint()
-            raise ValueError("no answer of that kind")
-    ending = judge(None, caught.value, UNDISTURBED)
-    assert ending == Failed(
+        await fails_twice()
+    assert judge(None, caught.value, UNDISTURBED) == Failed(
         "OSError: the connection was not closed (on the way from ValueError: no answer of that kind)"
     )
 
 
 async def test_s_p12_a_cancel_on_the_way_is_no_error() -> None:
     """A close that fails after a cancel is told alone."""
-    with pytest.raises(OSError, match="not closed") as caught, trio.CancelScope() as scope:
-        async with a_recogniser_that_fails_to_close():
-            scope.cancel()
-            await trio.lowlevel.checkpoint()
+    with pytest.raises(OSError, match="not closed") as caught:
+        await is_cancelled_and_fails_to_close()
     assert cause_of(caught.value) == "OSError: the connection was not closed"
 
 
 def test_a_cause_given_on_purpose_speaks_for_itself() -> None:
     """An error raised `from` another one has said what matters of it."""
     with pytest.raises(OSError, match="told") as caught:
-        try:
-            raise KeyError("detail")
-        except KeyError as error:
-            raise OSError("told in full") from error
+        tells_of_its_cause()
     assert cause_of(caught.value) == "OSError: told in full"
 
 
