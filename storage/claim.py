@@ -15,7 +15,7 @@ class Claim:
 
 @frozen
 class NoWork:
-    """Nothing is ready. Born only from storage's answer to this very poll; explanations do not change what it is."""
+    """Nothing is ready. Born only from storage's answer to this very poll; no explanation changes what it is."""
 
     explanations: tuple[str, ...] = ()
 
