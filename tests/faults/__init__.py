@@ -1,0 +1,1 @@
+"""Faults at every point of an attempt or a call: cancelled at each step, its wire failing at each message."""
