@@ -4,11 +4,13 @@ Both transcribe the same speech, turn by turn, in processes of their own. A reco
 start costs (interpreter, database, model); the rest is what the audio costs.
 """
 
+import re
 import sys
 from collections.abc import Callable
-from difflib import SequenceMatcher
 from pathlib import Path
 from statistics import median
+
+import jiwer
 
 from stages.recognisers.models import find_model
 from tests.bench.audio import speech_files, write_joined
@@ -41,6 +43,10 @@ def run(rounds: int, seconds: float) -> None:
     _tell(starts, wholes, seconds, before)
 
 
+def _words(text: str) -> list[str]:
+    return re.findall(r"[\w']+", text.lower())
+
+
 def _per_thousand_words(costs: list[Cost]) -> float:
     return median(cost.cpu / len(cost.printed.split()) * 1000 for cost in costs)
 
@@ -58,8 +64,8 @@ def _tell(starts: dict[str, list[Cost]], wholes: dict[str, list[Cost]], seconds:
             wholes["rubezh"], starts["rubezh"], wholes["bare"], starts["bare"], strict=True
         )
     ]
-    ours, theirs = (wholes[way][-1].printed.split() for way in ("rubezh", "bare"))
-    alike = SequenceMatcher(None, ours, theirs, autojunk=False).ratio()
+    ours, theirs = (_words(wholes[way][-1].printed) for way in ("rubezh", "bare"))
+    different = jiwer.wer(" ".join(theirs), " ".join(ours))
     show(
         f"The whole pipeline around the bare model, {seconds / 60:g} minutes of speech, medians",
         (
@@ -74,8 +80,8 @@ def _tell(starts: dict[str, list[Cost]], wholes: dict[str, list[Cost]], seconds:
         (
             f"rubezh / bare, in all: {median(totals):.3f} (each round: {_listed(totals)})",
             f"rubezh / bare, for the audio: {median(works):.3f} (each round: {_listed(works)})",
-            f"words: {len(ours)} and {len(theirs)}, {alike:.1%} alike; {len(speech_files())} clips joined",
-            f"{len(totals)} rounds; load before {before}, after {load()}",
+            f"words: {len(ours)} and {len(theirs)}, {different:.1%} of them different",
+            f"{len(totals)} rounds, {len(speech_files())} clips joined; load before {before}, after {load()}",
         ),
     )
 
