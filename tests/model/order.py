@@ -91,7 +91,7 @@ def _waits_of(history: list[Event], place: Place, store: object, margin: timedel
 
 
 def _ready_at_once(event: Event) -> bool:
-    """True when an event leaves its record ready without a delay (how long a failed one waits is not told)."""
+    """True when an event leaves its record ready without a delay; how long a failed one waits is not told."""
     if event.kind == "deferred":
         return float(event.detail.get("delay", 1)) <= 0
     return event.kind in ("accepted", "reached", "given_back", "lifted", "undeleted")
