@@ -1,6 +1,6 @@
 """Cancelled at any step, work ends whole: written or not, given back or counted, and nothing is left behind.
 
-An attempt is cancelled at each of its own steps, as a stop does it and as a crash elsewhere does it. A call to
+An attempt is cancelled at each of its own steps, as a stop or a crash elsewhere does it. A call to
 the database is cancelled also at each step of the asyncio loop, where the driver waits.
 """
 

@@ -16,7 +16,7 @@ from storage.database import Connection, Database, open_database
 from storage.errors import DatabaseRefused, DatabaseUnavailable, DataRefused
 from tests.builders import ask
 from tests.processes import CHECKOUT
-from tests.storage.wire import open_wire
+from tests.wire import open_wire
 
 NOBODY_THERE = "host=/nowhere/at/all dbname=rubezh"
 
@@ -140,7 +140,7 @@ async def test_a_dead_wire_holds_a_call_no_longer_than_its_deadline(
         with pytest.raises(DatabaseUnavailable):
             await database.transact_within(0.4, _in_freeze)
         assert trio.current_time() - started < 4
-        wire.alive.set()
+        wire.thaw()
         assert await ask(database, "SELECT n FROM kept") == []
 
 

@@ -17,7 +17,7 @@ from storage.floors import BOTTOM
 from storage.record import Milestone, StopCode
 from storage.sql import query
 from tests.builders import EVERY_LANE, LEASES, Queue, Written, advance, ask, segment
-from tests.storage.wire import Wire, open_wire
+from tests.wire import Wire, open_wire
 
 ENDINGS: tuple[tuple[Written, str, Settled], ...] = (
     (Reached(advance(segment(0, "one"), segment(1, "two"))), "reached", Settled()),

@@ -1,7 +1,6 @@
 """How a record comes into being."""
 
 import time
-from pathlib import Path
 
 import pytest
 import trio
@@ -13,7 +12,10 @@ from storage.errors import DatabaseUnavailable, DataRefused
 from storage.ids import new_id
 from storage.submissions import accept, accept_or_find, find_same, was_accepted
 from tests.making import LANE, a_record, a_submission, an_account, put
-from tests.wire import Cut, a_wire
+from tests.wire import WordCut, open_wire
+
+BEFORE = WordCut(b"INSERT INTO records", carried_out=False)
+AFTER = WordCut(b"INSERT INTO records", carried_out=True)
 
 
 def test_ids_are_made_in_order() -> None:
@@ -98,20 +100,18 @@ async def test_a_record_of_nobody_is_refused(database: Database, store: Store) -
     assert not await was_accepted(database, submission.id)
 
 
-@pytest.mark.parametrize("cuts", [[Cut.AFTER], [Cut.BEFORE], [Cut.AFTER, Cut.AFTER]])
+@pytest.mark.parametrize("cuts", [[AFTER], [BEFORE], [AFTER, AFTER]])
 async def test_s_i5_an_unknown_commit_is_looked_up(
-    database: Database, store: Store, dsn: str, reachable: Path, cuts: list[Cut]
+    database: Database, store: Store, dsn: str, cuts: list[WordCut]
 ) -> None:
     """Whether the commit was carried out or not when its answer was lost: in the end there is one record."""
     account, _ = await an_account(database)
     submission = await a_submission(store, account)
-    folder = reachable / f"wire{new_id().hex[-8:]}"
-    folder.mkdir()
     async with (
-        a_wire(dsn, folder) as wire,
+        open_wire(dsn) as wire,
         open_database(wire.dsn, pool_size=2, call_seconds=5, statement_seconds=5, listen=True) as shaky,
     ):
-        wire.cut(*cuts)
+        wire.cuts += cuts
         assert await accept(shaky, submission, lane=LANE) == submission.id
         assert wire.cuts == []
     assert await put(database, "SELECT id FROM records") == [(submission.id,)]
@@ -120,20 +120,18 @@ async def test_s_i5_an_unknown_commit_is_looked_up(
 
 
 async def test_a_database_that_stays_away_is_told_within_a_bound(
-    database: Database, store: Store, dsn: str, reachable: Path, monkeypatch: pytest.MonkeyPatch
+    database: Database, store: Store, dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An accept gives up after its seconds, and leaves the bytes: the outcome is not known."""
     monkeypatch.setattr("storage.submissions.ACCEPT_SECONDS", 2.0)
     account, _ = await an_account(database)
     submission = await a_submission(store, account)
-    folder = reachable / f"wire{new_id().hex[-8:]}"
-    folder.mkdir()
     async with (
-        a_wire(dsn, folder) as wire,
+        open_wire(dsn) as wire,
         open_database(wire.dsn, pool_size=2, call_seconds=1, statement_seconds=1, listen=True) as shaky,
     ):
         wire.away = True
-        wire.cut(*[Cut.BEFORE] * 100)
+        wire.cuts += [BEFORE] * 100
         with trio.fail_after(8), pytest.raises(DatabaseUnavailable):
             await accept(shaky, submission, lane=LANE)
     assert store.path(submission.source_path).exists()
