@@ -15,7 +15,7 @@ class Claim:
 
 @frozen
 class NoWork:
-    """Nothing is ready. Born only from storage's answer to this very poll; no explanation changes what it is."""
+    """Nothing is ready. Born of storage's answer to this very poll alone; no explanation changes it."""
 
     explanations: tuple[str, ...] = ()
 
