@@ -142,7 +142,7 @@ async def open_database(
     is older than PostgreSQL 14.
     """
     pool = AsyncConnectionPool[Connection](
-        _whole_dsn(dsn, statement_seconds),
+        _whole_dsn(dsn, statement_seconds, call_seconds),
         min_size=1,
         max_size=pool_size,
         open=False,
@@ -186,11 +186,16 @@ def _connection_arguments(*, listen: bool) -> dict[str, Any]:
     return {"autocommit": True} | ({} if listen else {"prepare_threshold": None})
 
 
-def _whole_dsn(dsn: str, statement_seconds: float) -> str:
+def _whole_dsn(dsn: str, statement_seconds: float, call_seconds: float) -> str:
     try:
         given = psycopg.conninfo.conninfo_to_dict(dsn)
-        # The claim stands on read committed, and times are read as UTC, whatever the server's defaults.
-        ours = f"-c statement_timeout={int(statement_seconds * 1000)} -c timezone=UTC {_READ_COMMITTED}"
+        # The claim stands on read committed, and times are read as UTC, whatever the server's defaults. A
+        # transaction of a program that has vanished without a word must not keep its record locked for hours.
+        ours = (
+            f"-c statement_timeout={int(statement_seconds * 1000)} "
+            f"-c idle_in_transaction_session_timeout={int(call_seconds * 1000)} "
+            f"-c timezone=UTC {_READ_COMMITTED}"
+        )
         return psycopg.conninfo.make_conninfo(
             dsn,
             options=f"{given.get('options') or ''} {ours}".strip(),

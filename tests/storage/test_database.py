@@ -16,7 +16,7 @@ from storage.database import Connection, Database, open_database
 from storage.errors import DatabaseRefused, DatabaseUnavailable, DataRefused
 from tests.builders import ask
 from tests.processes import CHECKOUT
-from tests.wire import open_wire
+from tests.wire import Failing, Fault, Towards, open_wire
 
 NOBODY_THERE = "host=/nowhere/at/all dbname=rubezh"
 
@@ -142,6 +142,29 @@ async def test_a_dead_wire_holds_a_call_no_longer_than_its_deadline(
         assert trio.current_time() - started < 4
         wire.thaw()
         assert await ask(database, "SELECT n FROM kept") == []
+
+
+async def test_a_program_that_vanishes_in_mid_transaction_keeps_nothing_locked(
+    loop: None, dsn: str, database: Database
+) -> None:
+    """Its machine lost its power: no word of its end arrives, and the server lets the row go by itself."""
+    await ask(database, "CREATE TABLE kept (n integer)")
+    await ask(database, "INSERT INTO kept VALUES (1)")
+    async with (
+        open_wire(dsn) as wire,
+        open_database(wire.dsn, pool_size=1, call_seconds=1, statement_seconds=1, listen=True) as far,
+    ):
+
+        async def _in_vanish(connection: Connection) -> None:
+            async with connection.transaction():
+                await connection.execute("UPDATE kept SET n = 2")
+                wire.fail_at(Fault(Failing.SWALLOW, Towards.SERVER, 0))
+
+        with pytest.raises(DatabaseUnavailable):
+            await far.transact(_in_vanish)
+        with trio.fail_after(3):
+            await ask(database, "UPDATE kept SET n = 3")
+    assert await ask(database, "SELECT n FROM kept") == [{"n": 3}]
 
 
 async def test_waiting_for_a_connection_is_part_of_the_deadline(single: Database) -> None:
