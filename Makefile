@@ -44,7 +44,7 @@ test: $(DEV) ## run the tests and measure what they cover; ARGS="-k claim" and t
 deep: $(DEV) ## run the long tests that `make test` leaves out
 	@exec $(PYTHON) -m pytest -m deep --timeout=14400 --durations=0 $(ARGS)
 
-bench: $(DEV) ## measure claims per second, the cost around the model, memory
+bench: $(DEV) ## measure claims per second and the cost around the model; ARGS=memory: memory, over two hours
 	@exec $(PYTHON) -m tests.bench $(ARGS)
 
 check: lint format types imports async deps specs ## run every check (`make -k check` goes on after a failure)
