@@ -97,28 +97,34 @@ class Lanes:
         self, stages: Sequence[Stage], task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
     ) -> None:
         """Check the means of every lane once before work begins, then those of each closed lane, for ever."""
+        needing: dict[str, list[Stage]] = {}
         for stage in stages:
-            await self._probe_once(stage)
+            needing.setdefault(stage.lane, []).append(stage)
+        for name, those in needing.items():
+            await _probe_once(self[name], those)
         task_status.started()
         async with trio.open_nursery() as nursery:
-            for stage in stages:
-                nursery.start_soon(self._keep_probing, stage)
+            for name, those in needing.items():
+                nursery.start_soon(_keep_probing, self[name], those)
 
-    async def _keep_probing(self, stage: Stage) -> None:
-        pause = FIRST_PROBE_SECONDS
-        while True:
-            await trio.sleep(pause)
-            if self[stage.lane].closed_because is None:
-                continue
-            await self._probe_once(stage)
-            away = self[stage.lane].closed_because is not None
-            pause = min(pause * 2, LONGEST_PROBE_SECONDS) if away else FIRST_PROBE_SECONDS
 
-    async def _probe_once(self, stage: Stage) -> None:
-        lane = self[stage.lane]
-        try:
+async def _keep_probing(lane: Lane, stages: Sequence[Stage]) -> None:
+    pause = FIRST_PROBE_SECONDS
+    while True:
+        await trio.sleep(pause)
+        if lane.closed_because is None:
+            continue
+        await _probe_once(lane, stages)
+        away = lane.closed_because is not None
+        pause = min(pause * 2, LONGEST_PROBE_SECONDS) if away else FIRST_PROBE_SECONDS
+
+
+async def _probe_once(lane: Lane, stages: Sequence[Stage]) -> None:
+    """Open the lane if every stage in it has its means, else close it."""
+    try:
+        for stage in stages:
             await stage.check_means()
-        except MeansAway as error:
-            lane.close(str(error))
-        else:
-            lane.open()
+    except MeansAway as error:
+        lane.close(str(error))
+    else:
+        lane.open()
