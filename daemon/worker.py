@@ -6,6 +6,7 @@ the database once a second when idle, however many workers it has.
 """
 
 from contextlib import ExitStack
+from typing import assert_never
 from uuid import uuid4
 
 import structlog
@@ -81,7 +82,9 @@ class Workers:
                 case NoWork() | CouldNotAsk():
                     await self.bell.wait(ring, self.settings.poll_seconds)
                 case ClaimLost():
-                    pass
+                    continue
+                case _:
+                    assert_never(look)
         return None
 
     async def look(self, keeping: ExitStack) -> Look:

@@ -63,9 +63,10 @@ async def test_a_ring_during_a_question_is_not_missed(autojump_clock: trio.testi
 
 async def test_a_silent_bell_is_told_once_and_tried_again(autojump_clock: trio.testing.MockClock) -> None:
     """However long it is silent; and what came meanwhile rings when it is heard again."""
-    bell, ears = Bell(), Ears()
+    told: list[str] = []
+    bell, ears = Bell(told.append), Ears()
     ears.plan = ["deaf"] * 20 + ["break off"] + ["deaf"] * 5
-    rings, told = 0, list[str]()
+    rings = 0
 
     async def count() -> None:
         nonlocal rings
@@ -76,7 +77,7 @@ async def test_a_silent_bell_is_told_once_and_tried_again(autojump_clock: trio.t
     with capture_logs() as entries:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(count)
-            nursery.start_soon(bell.listen, cast("Database", ears), told.append)
+            nursery.start_soon(bell.listen, cast("Database", ears))
             await trio.sleep(27 * (RETRY_SECONDS + 1))
             nursery.cancel_scope.cancel()
     assert [(entry["event"], entry["log_level"]) for entry in entries] == [("bell.silent", "warning")] * 2
@@ -89,17 +90,18 @@ async def test_where_nothing_can_be_heard_nobody_listens() -> None:
     """Behind a pooler: polling alone, and no line about it."""
     ears = Ears(listens=False)
     with capture_logs() as entries:
-        await Bell().listen(cast("Database", ears), print)
+        await Bell().listen(cast("Database", ears))
     assert (ears.asked, entries) == (0, [])
 
 
 async def test_notify_rings(database: Database) -> None:
     """A real NOTIFY from another connection is a ring; so is a record that becomes ready."""
-    bell, told = Bell(), list[str]()
+    told: list[str] = []
+    bell = Bell(told.append)
     queue = await a_queue(database)
     async with trio.open_nursery() as nursery:
         first = bell.next_ring
-        nursery.start_soon(bell.listen, database, told.append)
+        nursery.start_soon(bell.listen, database)
         with trio.fail_after(10):
             await first.wait()  # it listens: whatever came before is looked for
             ring = bell.next_ring
@@ -125,7 +127,7 @@ async def test_a_bell_is_heard_again_after_its_connection_was_killed(
     with capture_logs() as entries:
         async with trio.open_nursery() as nursery:
             ring = bell.next_ring
-            nursery.start_soon(bell.listen, database, lambda _: None)
+            nursery.start_soon(bell.listen, database)
             with trio.fail_after(10):
                 await ring.wait()
                 ring = bell.next_ring
