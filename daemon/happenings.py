@@ -12,6 +12,7 @@ EVENTS: Final[Mapping[str, str]] = MappingProxyType(
         "service.stopping": "a stop was asked for: no new claims, what runs has the grace to end",
         "service.second_signal": "a second signal came during the grace: the work is cancelled at once",
         "service.stopped": "everything is given back and closed",
+        "farewell.unheard": "the database could not be told that this run has ended; it will look dead",
         "service.ended_hard": "the time of a stop was over with something undone; the process ended at once",
         "worker.started": "a worker began to claim",
         # One record's way.

@@ -13,6 +13,7 @@ import trio
 
 from daemon.metrics import Metrics
 from stages.stage import Stage
+from storage.daemons import LaneSign
 from storage.errors import MeansAway
 
 log = structlog.get_logger()
@@ -47,6 +48,11 @@ class Lane:
             yield
         finally:
             self._count(-1)
+
+    @property
+    def sign(self) -> LaneSign:
+        """What is told of it to those who ask why a record waits."""
+        return LaneSign(name=self.name, slots=self.slots, busy=self.busy, closed_because=self.closed_because)
 
     def worked(self) -> None:
         """An attempt came to an outcome of its own: the means are there."""
@@ -92,6 +98,16 @@ class Lanes:
     def free(self) -> list[str]:
         """Return the names of the lanes in which an attempt may start now."""
         return [lane.name for lane in self._lanes.values() if lane.is_free]
+
+    def closed(self) -> dict[str, str]:
+        """Return why, for each lane that is closed."""
+        return {
+            lane.name: lane.closed_because for lane in self._lanes.values() if lane.closed_because is not None
+        }
+
+    def signs(self) -> tuple[LaneSign, ...]:
+        """Return what is told of each."""
+        return tuple(lane.sign for lane in self._lanes.values())
 
     async def probe(
         self, stages: Sequence[Stage], task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED

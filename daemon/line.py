@@ -11,7 +11,7 @@ from stages.convert import Convert
 from stages.recognisers.whisper import Whisper
 from stages.stage import Stage
 from storage.folder import StateFolder
-from storage.record import Milestone
+from storage.record import Milestone, Record
 
 _MIB = 2**20
 _HOUR = 3600.0
@@ -67,6 +67,12 @@ def _faults(line: Sequence[Stage]) -> Iterator[str]:
     for before, after in pairwise(line):
         if order.index(before.takes) > order.index(after.takes):
             yield f"{before.name}, which takes {before.takes}, stands before {after.name}"
+
+
+def milestone_limit(line: Sequence[Stage], record: Record | None) -> float | None:
+    """Return the seconds of work that a record may spend at its milestone; None where no stage takes it."""
+    stage = next((each for each in line if record is not None and each.takes is record.milestone), None)
+    return None if record is None or stage is None else stage.milestone_limit(record)
 
 
 def slots_of(settings: Settings, line: Sequence[Stage]) -> dict[str, int]:

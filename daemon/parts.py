@@ -2,6 +2,7 @@
 
 import os
 import socket
+from functools import partial
 from uuid import uuid4
 
 import trio
@@ -23,6 +24,7 @@ from daemon.workplace import Workplace
 from stages.stage import Children, Stage, lane_after
 from storage.audio import Store
 from storage.claims import Claims
+from storage.daemons import Sign
 from storage.database import Database
 from storage.folder import StateFolder
 from storage.record import Milestone
@@ -54,6 +56,8 @@ class Parts:
     keeper: Keeper
     lanes: Lanes
     workers: Workers
+    metrics: Metrics
+    run: str
 
 
 def parts_of(ground: Ground, children: Children) -> Parts:
@@ -61,13 +65,15 @@ def parts_of(ground: Ground, children: Children) -> Parts:
     slots = slots_of(ground.settings, ground.line)
     metrics = Metrics((stage.name for stage in ground.line), slots)
     beats, outage, lanes = Beats(), Outage(metrics), Lanes(slots, metrics)
+    run = name_of_this_run()
     leases = {stage.takes: stage.lease_seconds for stage in ground.line}
     claims = Claims(
         database=ground.database,
         stores=(ground.store.id,),
-        claimed_by=name_of_this_run(),
+        claimed_by=run,
         failures_limit=ground.settings.work.failures_limit,
         leases=leases,
+        sign=partial(_sign, ground, lanes),
     )
     bell = Bell(heard=claims.floors.hear)
     debts = Debts(ground.folder.owed, until=trio.current_time() + max(leases.values()))
@@ -94,7 +100,21 @@ def parts_of(ground: Ground, children: Children) -> Parts:
         metrics=metrics,
         settings=ground.settings.work,
     )
-    return Parts(beats=beats, bell=bell, keeper=keeper, lanes=lanes, workers=workers)
+    return Parts(
+        beats=beats, bell=bell, keeper=keeper, lanes=lanes, workers=workers, metrics=metrics, run=run
+    )
+
+
+def _sign(ground: Ground, lanes: Lanes) -> Sign:
+    """Make the sign of life of this process; a daemon that stops claims nothing any more."""
+    work = ground.settings.work
+    return Sign(
+        host=socket.gethostname(),
+        pid=os.getpid(),
+        beat_seconds=work.renew_seconds,
+        workers=0 if ground.stop.asked else work.workers,
+        lanes=lanes.signs(),
+    )
 
 
 def name_of_this_run() -> str:

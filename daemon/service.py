@@ -26,13 +26,14 @@ import trio
 
 from daemon import systemd
 from daemon.children import open_children
-from daemon.intake import intake_app
-from daemon.line import build_line, whisper_threads
+from daemon.intake import Inside, intake_app
+from daemon.line import build_line, milestone_limit, whisper_threads
 from daemon.parts import Ground, Parts, parts_of
 from daemon.settings import Settings
 from daemon.stop import Stop
 from daemon.web import serve_web
 from stages.stage import Stage
+from storage.daemons import take_leave
 from storage.database import Database, open_database, open_loop
 from storage.embedded import embedded_postgres
 from storage.errors import DatabaseUnavailable
@@ -48,6 +49,7 @@ Visitor = Callable[[Ground], Awaitable[None]]
 
 
 SWEEP_EVERY_SECONDS = 86_400.0
+FAREWELL_SECONDS = 1.0
 
 
 async def serve(
@@ -111,6 +113,16 @@ async def _run_rings(
                 starting.cancel(reason="the service has started")
             parts.keeper.owe()
             support.cancel_scope.cancel(reason="the work has ended")
+        await _say_farewell(ground, parts.run)
+
+
+async def _say_farewell(ground: Ground, run: str) -> None:
+    """Have nobody wonder why this run gives no more signs of life; the exit does not wait long for it."""
+    try:
+        with trio.fail_after(FAREWELL_SECONDS):
+            await take_leave(ground.database, run)
+    except (DatabaseUnavailable, trio.TooSlowError) as error:
+        log.debug("farewell.unheard", reason=str(error) or "no answer in time")
 
 
 async def _start_support(support: trio.Nursery, ground: Ground, parts: Parts, *, doors: bool) -> None:
@@ -128,6 +140,12 @@ async def _start_support(support: trio.Nursery, ground: Ground, parts: Parts, *,
             accept_lane=ground.first_lane,
             settings=settings.intake,
             stopping=lambda: ground.stop.asked,
+            inside=Inside(
+                silent=parts.beats.silent,
+                closed_lanes=parts.lanes.closed,
+                exposition=parts.metrics.exposition,
+                milestone_limit=partial(milestone_limit, ground.line),
+            ),
         )
         door = Path(settings.intake.socket) if settings.intake.socket else ground.folder.socket
         at = await support.start(partial(serve_web, app, socket=door, listen=settings.intake.listen))

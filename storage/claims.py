@@ -1,14 +1,16 @@
 """The claim protocol: claim, read, renew, settle, give back; every write is conditional on the token."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from attrs import field, frozen
 from psycopg.rows import dict_row
+from psycopg.types.json import Jsonb
 
 from storage.claim import Claim, ClaimLost, NotFound, NoWork
+from storage.daemons import Sign, sign_as_json
 from storage.database import Connection, Database
 from storage.ending import Deferred, Failed, GivenBack, Hopeless, Reached, TimedOut
 from storage.floors import Floors
@@ -41,13 +43,17 @@ class LastFailure:
 
 @frozen(kw_only=True)
 class Claims:
-    """The door to the queue for one process; `claimed_by` names it in the events, `leases` are seconds."""
+    """The door to the queue for one process; `claimed_by` names it in the events, `leases` are seconds.
+
+    `sign` makes the sign of life that goes out whenever what has come due is woken.
+    """
 
     database: Database
     stores: tuple[UUID, ...]
     claimed_by: str
     failures_limit: int
     leases: Mapping[Milestone, float]
+    sign: Callable[[], Sign] | None = None
     floors: Floors = field(factory=Floors, init=False, eq=False, repr=False)
 
     async def claim(self, token: UUID, lanes: Iterable[str]) -> Claim | NoWork:
@@ -72,7 +78,7 @@ class Claims:
 
     async def read(self, record_id: UUID) -> Record | NotFound:
         """Read the columns of a record just claimed: an ordinary read, apart from the claim."""
-        record = await self.database.transact(_in_read, record_id)
+        record = await self.database.transact(in_read, record_id)
         if isinstance(record, Record):
             self.floors.rise(record.created_at)
         return record
@@ -107,14 +113,27 @@ class Claims:
         return end is not None
 
     async def wake(self) -> None:
-        """Let what has come due join those that wait for a claimer."""
+        """Let what has come due join those that wait for a claimer, and say that this daemon lives."""
+        sign = self._sign()
         for _ in range(MOST_BATCHES):
-            until, woken = await self.database.transact(_in_wake)
+            until, woken = await self.database.transact(_in_wake, sign)
+            sign = None
             for lane, _, created_at in woken:
                 self.floors.fall(lane, created_at)
             if sum(number for _, number, _ in woken) < BATCH:
                 self.floors.woken(until)
                 return
+
+    def _sign(self) -> Jsonb | None:
+        if self.sign is None:
+            return None
+        ours = {
+            "run": self.claimed_by,
+            "failures_limit": self.failures_limit,
+            "stores": [str(store) for store in self.stores],
+            "milestones": [str(milestone) for milestone in self.leases],
+        }
+        return Jsonb({**sign_as_json(self.sign()), **ours})
 
     def _settled(self, end: End) -> Settled:
         if end.ready_in is not None and end.created_at is not None:
@@ -127,7 +146,8 @@ async def _in_claim(connection: Connection, asked: Mapping[str, Any]) -> Claim |
     return NoWork() if row is None else Claim(record_id=row[0], token=row[1])
 
 
-async def _in_read(connection: Connection, record_id: UUID) -> Record | NotFound:
+async def in_read(connection: Connection, record_id: UUID) -> Record | NotFound:
+    """Read one record that is not deleted."""
     cursor = connection.cursor(row_factory=dict_row)
     row = await (await cursor.execute(query("read_record"), {"id": record_id})).fetchone()
     return NotFound(record_id) if row is None else record_from_row(row)
@@ -144,8 +164,10 @@ async def _in_renew(connection: Connection, tokens: list[UUID]) -> dict[UUID, fl
     return dict(await cursor.fetchall())
 
 
-async def _in_wake(connection: Connection) -> tuple[datetime, list[tuple[str, int, datetime]]]:
-    rows = await (await connection.execute(query("wake"))).fetchall()
+async def _in_wake(
+    connection: Connection, sign: Jsonb | None
+) -> tuple[datetime, list[tuple[str, int, datetime]]]:
+    rows = await (await connection.execute(query("wake"), {"sign": sign})).fetchall()
     return rows[0][0], [
         (lane, number, created_at) for _, lane, number, created_at in rows if lane is not None
     ]

@@ -28,6 +28,7 @@ _COMMANDS = {
     "transcribe": _Where("daemon.cli.transcribe", "Turn recordings into text, here and now."),
     "serve": _Where("daemon.cli.serve", "Run the service until it is told to stop."),
     "records": _Where("daemon.cli.records", "See what became of records; stop, lift, delete them."),
+    "explain": _Where("daemon.cli.explain", "Tell why a record does not move."),
     "account": _Where("daemon.cli.accounts", "Add, list and disable the accounts that own records."),
     "token": _Where("daemon.cli.tokens", "Issue, list and revoke the tokens that open the doors."),
     "version": _Where("daemon.cli.version", "Tell the version."),

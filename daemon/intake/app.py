@@ -10,6 +10,7 @@ from starlette.routing import Route
 
 from daemon.intake.doors import Doors, asked_record, asker, doors_of
 from daemon.intake.problems import TOLD, ContainedErrors, no_such_record
+from daemon.intake.service import Inside, show_explanation, show_metrics, show_ready
 from daemon.intake.shapes import shown_event, shown_record
 from daemon.intake.submitting import submit
 from daemon.settings import IntakeSettings
@@ -27,17 +28,21 @@ def intake_app(
     accept_lane: str,
     settings: IntakeSettings,
     stopping: Callable[[], bool],
+    inside: Inside,
 ) -> Starlette:
     """Return the doors as an ASGI application; while `stopping()`, only submissions are refused.
 
-    New records wait in `accept_lane` for the first stage.
+    New records wait in `accept_lane` for the first stage; `inside` is what the service owner may ask.
     """
     app = Starlette(
         routes=[
             Route("/v1/records", submit, methods=["POST"]),
             Route("/v1/records/{id}", show_record, methods=["GET"]),
             Route("/v1/records/{id}/events", show_events, methods=["GET"]),
+            Route("/v1/service/records/{id}/explanation", show_explanation, methods=["GET"]),
             Route("/healthz", show_alive, methods=["GET"]),
+            Route("/readyz", show_ready, methods=["GET"]),
+            Route("/metrics", show_metrics, methods=["GET"]),
         ],
         middleware=[Middleware(ContainedErrors)],
         exception_handlers=TOLD,
@@ -50,6 +55,7 @@ def intake_app(
         open_uploads=settings.open_uploads,
         stopping=stopping,
     )
+    app.state.inside = inside
     return app
 
 

@@ -1,12 +1,14 @@
 """What the command line's tests share: `rubezh` run in this process upon a database of the test's own."""
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 from uuid import UUID
 
 import pytest
+import structlog
 import trio
 from attrs import frozen
 
@@ -36,8 +38,8 @@ class Ran:
 @pytest.fixture
 def rubezh(
     dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
-) -> Callable[..., Ran]:
-    """Run a command line and return how it ended."""
+) -> Iterator[Callable[..., Ran]]:
+    """Run a command line and return how it ended; what it set up of the log is undone."""
     settings = tmp_path / "rubezh.toml"
     settings.write_text(f"[database]\ndsn = {json.dumps(dsn)}\n")
     monkeypatch.setenv("RUBEZH_CONFIG", str(settings))
@@ -48,7 +50,8 @@ def rubezh(
         out, err = capsysbinary.readouterr()
         return Ran(code, out.decode(), err.decode())
 
-    return run
+    yield run
+    structlog.reset_defaults()
 
 
 @pytest.fixture
@@ -63,6 +66,12 @@ def on_database(dsn: str) -> Callable[[Callable[[Database], Awaitable[T]]], T]:
             return await work(database)
 
     return lambda work: trio.run(inside, work)
+
+
+@pytest.fixture
+def record(on_database: Callable[..., Any], tmp_path: Path) -> str:
+    """The id of a record that waits to be converted."""
+    return str(on_database(partial(submitted, root=tmp_path / "store", filename="talk\x1b[2J.wav")))
 
 
 async def submitted(

@@ -13,12 +13,6 @@ Rubezh = Callable[..., Ran]
 OnDatabase = Callable[..., Any]
 
 
-@pytest.fixture
-def record(on_database: OnDatabase, tmp_path: Path) -> str:
-    """The id of a record that waits to be converted."""
-    return str(on_database(partial(submitted, root=tmp_path / "store", filename="talk\x1b[2J.wav")))
-
-
 def test_records_are_listed_by_account_and_state(
     rubezh: Rubezh, on_database: OnDatabase, tmp_path: Path
 ) -> None:

@@ -1,7 +1,7 @@
 """What the doors' tests share: the real server on a unix socket, on a real database and a real store."""
 
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,13 +12,16 @@ import trio
 from attrs import define
 from starlette.applications import Starlette
 
-from daemon.intake import intake_app
+from daemon.intake import Inside, intake_app
+from daemon.line import milestone_limit
+from daemon.metrics import Metrics
 from daemon.settings import IntakeSettings
 from daemon.web import serve_web
 from storage.account import Account
 from storage.audio import Store
 from storage.database import Database
 from storage.ids import new_id
+from tests.daemon.assembly import a_line
 from tests.making import LANE, an_account, put
 from tests.waiting import until
 
@@ -36,6 +39,8 @@ class Doors:
     anna: Account
     secret: str
     stopping: bool = False
+    silent: frozenset[str] = frozenset()
+    closed: Mapping[str, str] = {}
 
     def client(self, secret: str | None = None, **changes: Any) -> httpx.AsyncClient:
         """Return a client with anna's token, or another one ("" for none)."""
@@ -98,6 +103,12 @@ async def doors(
         accept_lane=LANE,
         settings=IntakeSettings(largest_bytes=LARGEST, open_uploads=4),
         stopping=lambda: given[0].stopping,
+        inside=Inside(
+            silent=lambda: given[0].silent,
+            closed_lanes=lambda: given[0].closed,
+            exposition=Metrics(["convert"], [LANE]).exposition,
+            milestone_limit=partial(milestone_limit, a_line()),
+        ),
     )
     given.append(Doors(app=app, socket=socket, database=database, store=store, anna=anna, secret=secret))
 
