@@ -41,6 +41,7 @@ _PATIENCE = 1.0  # seconds between a cancel and the next
 # intervention, system error, lock not available, serialisation.
 _WORLD = ("08", "53", "57", "58", "55", "40")
 _READ_ONLY = "25006"
+_SERVER_KEEPALIVES = "-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3"
 _READ_COMMITTED = r"-c default_transaction_isolation=read\ committed"
 
 
@@ -189,12 +190,12 @@ def _connection_arguments(*, listen: bool) -> dict[str, Any]:
 def _whole_dsn(dsn: str, statement_seconds: float, call_seconds: float) -> str:
     try:
         given = psycopg.conninfo.conninfo_to_dict(dsn)
-        # The claim stands on read committed, and times are read as UTC, whatever the server's defaults. A
-        # transaction of a program that has vanished without a word must not keep its record locked for hours.
+        # The claim stands on read committed, and times are read as UTC, whatever the server's defaults. The
+        # server must not wait for hours for a program that stands still or has vanished in a transaction.
         ours = (
             f"-c statement_timeout={int(statement_seconds * 1000)} "
             f"-c idle_in_transaction_session_timeout={int(call_seconds * 1000)} "
-            f"-c timezone=UTC {_READ_COMMITTED}"
+            f"{_SERVER_KEEPALIVES} -c timezone=UTC {_READ_COMMITTED}"
         )
         return psycopg.conninfo.make_conninfo(
             dsn,

@@ -28,7 +28,7 @@ class Failing(Enum):
     """What becomes of the message at which a wire fails."""
 
     CUT = auto()  # it does not arrive, and both sides see the connection broken
-    SWALLOW = auto()  # neither it nor what follows arrives, not even the end, and nobody is told
+    SWALLOW = auto()  # neither it nor what follows arrives, not even the end, until the server looks for us
     DELAY = auto()  # it arrives late, as does everything on every connection
 
 
@@ -99,7 +99,7 @@ class Wire:
                 await self._ask(line)
 
     async def _ask(self, line: "_Line") -> None:
-        deaf, coming = False, _Messages(line.program, framed=False)
+        coming = _Messages(line.program, framed=False)
         while messages := await coming.more():
             for message in messages:
                 await self._alive.wait()
@@ -108,14 +108,14 @@ class Wire:
                         line.cut()
                         return
                     line.condemned = True
-                deaf = await self._fails(line, Towards.SERVER) or deaf
-                if not deaf:
+                await self._count(line, Towards.SERVER)
+                if line.deaf is not Towards.SERVER:
                     await _send(line.server, message)
-        if not deaf:
+        if line.deaf is not Towards.SERVER:
             await _end(line.server)
 
     async def _answer(self, line: "_Line") -> None:
-        deaf, coming = False, _Messages(line.server, framed=True)
+        coming = _Messages(line.server, framed=True)
         while messages := await coming.more():
             for message in messages:
                 await self._alive.wait()
@@ -123,18 +123,18 @@ class Wire:
                     line.cut()
                 if line.condemned:
                     continue
-                deaf = await self._fails(line, Towards.PROGRAM) or deaf
-                if not deaf:
+                await self._count(line, Towards.PROGRAM)
+                if line.deaf is not Towards.PROGRAM:
                     await _send(line.program, message)
-        if not deaf:
+        if line.deaf is None:
             line.cut()
 
-    async def _fails(self, line: "_Line", towards: Towards) -> bool:
-        """Count a message and fail at it if that is asked for; return whether it is swallowed."""
+    async def _count(self, line: "_Line", towards: Towards) -> None:
+        """Count a message, and fail at it if that is asked for."""
         number = self.passed[towards]
         self.passed[towards] += 1
         if self._fault is None or (self._fault.towards, self._fault.number) != (towards, number):
-            return False
+            return
         failing, self._fault, self.struck = self._fault.failing, None, True
         match failing:
             case Failing.CUT:
@@ -145,8 +145,13 @@ class Wire:
                 self.nursery.start_soon(self._thaw_later)
                 await self._alive.wait()
             case Failing.SWALLOW:
-                pass
-        return failing is Failing.SWALLOW
+                line.deaf = towards
+                self.nursery.start_soon(self._close_later, line.server)
+
+    async def _close_later(self, server: trio.SocketStream) -> None:
+        """End the server's side as its keepalive would."""
+        await trio.sleep(self._late_seconds)
+        await server.aclose()
 
     async def _thaw_later(self) -> None:
         await trio.sleep(self._late_seconds)
@@ -155,12 +160,13 @@ class Wire:
 
 @define
 class _Line:
-    """One connection; a condemned one is cut as soon as the server has done its work."""
+    """One connection: `condemned` to be cut when the server has done its work, `deaf` on one side."""
 
     program: trio.SocketStream
     server: trio.SocketStream
     cut: Callable[[], None]
     condemned: bool = False
+    deaf: Towards | None = None
 
 
 @define
@@ -195,21 +201,24 @@ class _Messages:
 async def _received(stream: trio.SocketStream) -> bytes:
     try:
         return bytes(await stream.receive_some())
-    except trio.BrokenResourceError:  # ended by that side without a word
+    except (trio.BrokenResourceError, trio.ClosedResourceError):  # ended without a word
         return b""
 
 
 async def _send(stream: trio.SocketStream, message: bytes) -> None:
     try:
         await stream.send_all(message)
-    except trio.BrokenResourceError:  # nobody listens there any more: that side's own end tells
+    except (
+        trio.BrokenResourceError,
+        trio.ClosedResourceError,
+    ):  # nobody listens there any more: that side's own end tells
         await trio.lowlevel.checkpoint()
 
 
 async def _end(stream: trio.SocketStream) -> None:
     try:
         await stream.send_eof()
-    except (trio.BrokenResourceError, OSError):  # it is gone already
+    except (trio.BrokenResourceError, trio.ClosedResourceError, OSError):  # it is gone already
         await trio.lowlevel.checkpoint()
 
 

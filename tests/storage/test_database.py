@@ -158,13 +158,23 @@ async def test_a_program_that_vanishes_in_mid_transaction_keeps_nothing_locked(
         async def _in_vanish(connection: Connection) -> None:
             async with connection.transaction():
                 await connection.execute("UPDATE kept SET n = 2")
-                wire.fail_at(Fault(Failing.SWALLOW, Towards.SERVER, 0))
+                wire.fail_at(Fault(Failing.SWALLOW, Towards.SERVER, 0), late_seconds=60)
 
         with pytest.raises(DatabaseUnavailable):
             await far.transact(_in_vanish)
         with trio.fail_after(3):
             await ask(database, "UPDATE kept SET n = 3")
     assert await ask(database, "SELECT n FROM kept") == [{"n": 3}]
+
+
+async def test_the_server_finds_a_vanished_machine_within_half_a_minute(database: Database) -> None:
+    """Its own keepalives are asked for: by themselves they would begin after two hours."""
+    kept = await ask(
+        database,
+        "SELECT name, reset_val FROM pg_settings WHERE name LIKE 'tcp_keepalives%' AND source = 'client'",
+    )
+    seconds = {row["name"].removeprefix("tcp_keepalives_"): int(row["reset_val"]) for row in kept}
+    assert seconds["idle"] + seconds["interval"] * seconds["count"] <= 30
 
 
 async def test_waiting_for_a_connection_is_part_of_the_deadline(single: Database) -> None:
