@@ -135,7 +135,7 @@ class FakeClaims:
             failures_limit=self.failures_limit,
             leases=self.leases,
         )
-        return await self.store.call(self.fate_of("claim"), step)
+        return await self._call("claim", step)
 
     async def read(self, record_id: UUID) -> Record | NotFound:
         """Read a record."""
@@ -144,31 +144,31 @@ class FakeClaims:
             row = self.store.reference.read(record_id)
             return row if isinstance(row, NotFound) else row.as_record()
 
-        return await self.store.call(self.fate_of("read"), step)
+        return await self._call("read", step)
 
     async def last_failure(self, claim: Claim) -> LastFailure | None:
         """Return how the claim before this one ended."""
-        return await self.store.call(
-            self.fate_of("last_failure"), partial(self.store.reference.last_failure, claim)
-        )
+        return await self._call("last_failure", partial(self.store.reference.last_failure, claim))
 
     async def renew(self, tokens: Iterable[UUID]) -> dict[UUID, float]:
         """Push leases."""
-        return await self.store.call(self.fate_of("renew"), partial(self.store.reference.renew, list(tokens)))
+        return await self._call("renew", partial(self.store.reference.renew, list(tokens)))
 
     async def settle(
         self, claim: Claim, ending: Written, passage: Passage, detail: Mapping[str, Any]
     ) -> Settled | ClaimLost:
         """Write an end if the claim is still its own."""
         step = partial(self.store.reference.settle, claim, ending, passage, self.claimed_by, detail)
-        return await self.store.call(self.fate_of("settle"), step)
+        return await self._call("settle", step)
 
     async def give_back(self, token: UUID, why: str) -> bool:
         """Give a claim back by its token."""
-        return await self.store.call(
-            self.fate_of("give_back"), partial(self.store.reference.give_back, token, self.claimed_by, why)
-        )
+        step = partial(self.store.reference.give_back, token, self.claimed_by, why)
+        return await self._call("give_back", step)
 
     async def wake(self) -> None:
         """Let what has come due wait for nothing but a claimer."""
-        await self.store.call(self.fate_of("wake"), self.store.reference.wake)
+        await self._call("wake", self.store.reference.wake)
+
+    async def _call(self, verb: str, step: Callable[[], T]) -> T:
+        return await self.store.call(self.fate_of(verb), step)

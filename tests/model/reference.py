@@ -189,6 +189,10 @@ class Reference:
         self._note(row, "undeleted", by=by)
         return Verdict.DONE
 
+    def has_ended(self, token: UUID) -> bool:
+        """Tell whether a claim has its end."""
+        return token in self._ends
+
     def _of(self, record_id: UUID, owner_id: UUID | None) -> Row | None:
         row = self.rows.get(record_id)
         return row if row is not None and owner_id in (None, row.owner_id) else None
