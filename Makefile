@@ -18,10 +18,11 @@ VENV := .venv
 PYTHON := $(VENV)/bin/python
 OUR := daemon storage stages
 
-# A virtual environment is ready for a purpose (run, dev, node) when it holds the mark of these very contents.
+# A virtual environment is ready for a purpose (run, dev, bench, node) when it holds the mark of these very contents.
 mark = $(VENV)/$(1)-$(shell (cat locks/$(1).txt pyproject.toml; pwd) | sha256sum | cut -c1-16).ready
 RUN := $(call mark,run)
 DEV := $(call mark,dev)
+BENCH := $(call mark,bench)
 NODE := $(call mark,node)
 
 FILE ?= tests/samples/milestone.opus
@@ -44,7 +45,7 @@ test: $(DEV) ## run the tests and measure what they cover; ARGS="-k claim" and t
 deep: $(DEV) ## run the long tests that `make test` leaves out
 	@exec $(PYTHON) -m pytest -m deep --timeout=14400 --durations=0 $(ARGS)
 
-bench: $(DEV) ## measure claims per second and the cost around the model; ARGS=memory: memory, over two hours
+bench: $(DEV) $(BENCH) ## measure the queue, also beside others, and the cost around the model; ARGS=memory: memory, over two hours
 	@exec $(PYTHON) -m tests.bench $(ARGS)
 
 check: lint format types imports async deps specs ## run every check (`make -k check` goes on after a failure)
@@ -103,6 +104,7 @@ lock: $(DEV) ## choose the newest versions that pyproject.toml allows and write 
 	}
 	compile dev.txt pyproject.toml --all-extras --group build
 	compile run.txt pyproject.toml --extra embedded --group build -c locks/dev.txt
+	compile bench.txt --group bench -c locks/dev.txt
 	compile node.txt --group node
 
 clean: ## remove what these targets made (not what Rubezh keeps in its state folder)

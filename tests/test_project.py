@@ -17,6 +17,7 @@ RUNNING = PROJECT["project"]["dependencies"] + EXTRAS["embedded"] + PROJECT["bui
 NEEDED = {
     "run": RUNNING,
     "dev": RUNNING + EXTRAS["dev"],
+    "bench": PROJECT["dependency-groups"]["bench"],
     "node": PROJECT["dependency-groups"]["node"],
 }
 # What the tools leave in the folder is not the project.
@@ -71,6 +72,14 @@ def test_tests_run_on_the_versions_that_are_run() -> None:
     """The lock for running is a part of the one for development, down to the hashes."""
     run, dev = locked("run"), locked("dev")
     assert {name: dev[name] for name in run} == run
+
+
+def test_what_is_measured_beside_us_changes_no_version_of_ours() -> None:
+    """What both locks name they name alike, down to the hashes."""
+    bench, dev = locked("bench"), locked("dev")
+    shared = set(bench) & set(dev)
+    assert "psycopg" in shared
+    assert {name: bench[name] for name in shared} == {name: dev[name] for name in shared}
 
 
 @pytest.mark.parametrize("unwanted", ["python-daemon", "torch"])
