@@ -10,7 +10,7 @@ from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
 
 from storage.claim import Claim, ClaimLost, NotFound, NoWork
-from storage.daemons import Sign, sign_as_json
+from storage.daemons import Pulse, Sign, sign_as_json
 from storage.database import Connection, Database
 from storage.ending import Deferred, Failed, GivenBack, Hopeless, Reached, TimedOut
 from storage.floors import Floors
@@ -45,7 +45,7 @@ class LastFailure:
 class Claims:
     """The door to the queue for one process; `claimed_by` names it in the events, `leases` are seconds.
 
-    `sign` makes the sign of life that goes out whenever what has come due is woken.
+    `sign` makes the sign of life that goes out with a claim, or with a wake while there are none.
     """
 
     database: Database
@@ -55,16 +55,18 @@ class Claims:
     leases: Mapping[Milestone, float]
     sign: Callable[[], Sign] | None = None
     floors: Floors = field(factory=Floors, init=False, eq=False, repr=False)
+    pulse: Pulse = field(factory=Pulse, init=False, eq=False, repr=False)
 
     async def claim(self, token: UUID, lanes: Iterable[str]) -> Claim | NoWork:
         """Take the first ready record of the free `lanes` under `token`, which the caller made beforehand.
 
         After DatabaseUnavailable the claim may or may not have been made: give it back by its token.
         """
-        free = list(lanes)
+        free, sign = list(lanes), self._sign_if_due()
         with self.floors.asking(free) as start:
             asked = {
                 "token": token,
+                "sign": sign,
                 "claimed_by": self.claimed_by,
                 "lanes": free,
                 "floors": start.floors,
@@ -74,7 +76,12 @@ class Claims:
                 "milestones": list(self.leases),
                 "leases": list(self.leases.values()),
             }
-            return await self.database.transact(_in_claim, asked)
+            answer = await self.database.transact(_in_claim, asked)
+        if isinstance(answer, NoWork):
+            self.floors.found_nothing()
+        if sign is not None:
+            self.pulse.felt()
+        return answer
 
     async def read(self, record_id: UUID) -> Record | NotFound:
         """Read the columns of a record just claimed: an ordinary read, apart from the claim."""
@@ -113,27 +120,36 @@ class Claims:
         return end is not None
 
     async def wake(self) -> None:
-        """Let what has come due join those that wait for a claimer, and say that this daemon lives."""
-        sign = self._sign()
+        """Let what has come due join those that wait for a claimer, and say that this daemon lives.
+
+        Left out while claims find nothing at all and carry that sign themselves.
+        """
+        sign = self._sign_if_due()
+        if self.sign is not None and sign is None and self.floors.are_idle:
+            return
         for _ in range(MOST_BATCHES):
             until, woken = await self.database.transact(_in_wake, sign)
-            sign = None
+            if sign is not None:
+                self.pulse.felt()
+                sign = None
             for lane, _, created_at in woken:
                 self.floors.fall(lane, created_at)
             if sum(number for _, number, _ in woken) < BATCH:
                 self.floors.woken(until)
                 return
 
-    def _sign(self) -> Jsonb | None:
-        if self.sign is None:
+    def _sign_if_due(self) -> Jsonb | None:
+        if self.sign is None or not self.pulse.is_due:
             return None
+        sign = self.sign()
+        self.pulse.beat_seconds = sign.beat_seconds
         ours = {
             "run": self.claimed_by,
             "failures_limit": self.failures_limit,
             "stores": [str(store) for store in self.stores],
             "milestones": [str(milestone) for milestone in self.leases],
         }
-        return Jsonb({**sign_as_json(self.sign()), **ours})
+        return Jsonb({**sign_as_json(sign), **ours})
 
     def _settled(self, end: End) -> Settled:
         if end.ready_in is not None and end.created_at is not None:

@@ -1,6 +1,8 @@
 """Signs of life: what each running daemon claims and what keeps it from claiming, to explain what waits."""
 
-from collections.abc import Mapping
+import math
+import time
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from attrs import asdict, frozen
@@ -30,6 +32,25 @@ class Sign:
     beat_seconds: float
     workers: int
     lanes: tuple[LaneSign, ...]
+
+
+class Pulse:
+    """When the next sign of life is due."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """Begin with one due at once."""
+        self.beat_seconds = 0.0
+        self._clock = clock
+        self._felt_at = -math.inf
+
+    @property
+    def is_due(self) -> bool:
+        """True when the last sign is a beat ago; a tenth early, as whoever asks comes at intervals, too."""
+        return self._clock() - self._felt_at >= self.beat_seconds * 0.9
+
+    def felt(self) -> None:
+        """A sign has reached the database."""
+        self._felt_at = self._clock()
 
 
 def sign_as_json(sign: Sign) -> Mapping[str, Any]:

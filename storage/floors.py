@@ -7,6 +7,7 @@ which this process knows of its own work and hears from the others. A floor is a
 every so often a claim looks at everything, as often as that look is cheap.
 """
 
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ from attrs import frozen
 BOTTOM = datetime(1, 1, 1, tzinfo=UTC)
 LOOK_SECONDS = 1.0  # a look at everything is due this often,
 LOOK_SHARE = 0.05  # unless it would take more than this share of the time
+IDLE_LOOKS = 3  # a service is idle until so many looks could have found something
 LATE_SECONDS = 5.0  # a moment to wake at may be written this long before its transaction ends
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -42,6 +44,18 @@ class Floors:
         self._fell: dict[str, datetime] = {}  # since the question was asked
         self._woken_until = BOTTOM
         self._look_due = clock()
+        self._looked = False
+        self._nothing_at = -math.inf
+
+    @property
+    def are_idle(self) -> bool:
+        """True when a look at everything has just found nothing."""
+        return self._clock() - self._nothing_at < IDLE_LOOKS * LOOK_SECONDS
+
+    def found_nothing(self) -> None:
+        """The question that was asked last had no work for an answer."""
+        if self._looked:
+            self._nothing_at = self._clock()
 
     @contextmanager
     def asking(self, lanes: Sequence[str]) -> Iterator[Start]:
@@ -49,7 +63,8 @@ class Floors:
         self._asked = lanes
         self._fell.clear()
         began = self._clock()
-        if began < self._look_due:
+        self._looked = began >= self._look_due
+        if not self._looked:
             yield Start([self._floors.get(lane, BOTTOM) for lane in lanes], self._woken_until)
             return
         yield Start([BOTTOM for _ in lanes], BOTTOM)

@@ -2,7 +2,8 @@
 -- The nearest candidates are read from their indexes without a lock; then the first of them that nobody else
 -- has locked is locked, alone, with every condition checked again on its newest version. Each lane is read from
 -- its floor on: a hint that spares the walk over what an old snapshot keeps in the index. Returns id and token
--- only: whatever else a stage needs is an ordinary read of its own.
+-- only: whatever else a stage needs is an ordinary read of its own. Every few seconds a claim carries its daemon's
+-- sign of life, so that an idle one need not ask twice.
 WITH clock AS MATERIALIZED (
     SELECT clock_timestamp() AS now
 ), nearest AS MATERIALIZED (
@@ -70,5 +71,18 @@ WITH clock AS MATERIALIZED (
     SELECT id, 'claimed', milestone, claim_token, claimed_by,
         jsonb_build_object('failures', failures, 'lease_seconds', lease_seconds)
     FROM claimed
+), lives AS (
+    INSERT INTO daemons (
+        run, host, pid, beat_at, beat_seconds, workers, failures_limit, stores, milestones, lanes
+    )
+    SELECT sign.run, sign.host, sign.pid, clock.now, sign.beat_seconds, sign.workers, sign.failures_limit,
+        sign.stores, sign.milestones, sign.lanes
+    FROM clock, jsonb_to_record(%(sign)s::jsonb) AS sign (
+        run text, host text, pid integer, beat_seconds double precision, workers integer,
+        failures_limit integer, stores uuid[], milestones text[], lanes jsonb
+    )
+    WHERE sign.run IS NOT NULL
+    ON CONFLICT (run) DO UPDATE
+    SET beat_at = excluded.beat_at, workers = excluded.workers, lanes = excluded.lanes
 )
 SELECT id, claim_token FROM claimed

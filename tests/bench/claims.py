@@ -7,21 +7,15 @@ what is measured; without, it is our own code.
 import json
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from statistics import median
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import psycopg
-import trio
 from psycopg import sql
 
-from storage.database import open_database, open_loop
-from storage.migrate import migrate
 from tests.bench.queue import LANE, WARMING
-from tests.bench.table import load, say, show
+from tests.bench.server import migrated, postgres, settle_down
+from tests.bench.table import load, show
 
 WAYS = {"trio": "tests.bench.claims_by_trio", "asyncio": "tests.bench.claims_by_asyncio"}
 RECORDS = 1000
@@ -30,9 +24,8 @@ WORKERS = (1, 3)
 
 def run(rounds: int) -> None:
     """Measure and print."""
-    with _postgres() as dsn:
-        trio.run(_migrate, dsn)
-        store = _prepare(dsn)
+    with postgres() as dsn:
+        store = migrated(dsn)
         for disk in ("on", "off"):
             _set_disk(dsn, disk)
             for workers in WORKERS:
@@ -71,41 +64,6 @@ def _once(way: str, dsn: str, store: UUID, workers: int) -> dict[str, float]:
     return report
 
 
-@contextmanager
-def _postgres() -> Iterator[str]:
-    with tempfile.TemporaryDirectory(prefix="rubezh-bench-") as folder:
-        Path(folder).chmod(0o755)  # as root the server runs as another user
-        command = [sys.executable, "-m", "tests.cluster", f"{folder}/cluster"]
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
-            assert server.stdout is not None
-            dsn = server.stdout.readline().strip()
-            if not dsn:
-                raise RuntimeError("PostgreSQL did not start; its own words are above")
-            say(f"PostgreSQL {_version(dsn)}, from the wheel")
-            yield dsn
-
-
-def _version(dsn: str) -> str:
-    with psycopg.connect(dsn) as connection:
-        return str(connection.info.parameter_status("server_version"))
-
-
-async def _migrate(dsn: str) -> None:
-    async with (
-        open_loop(),
-        open_database(dsn, pool_size=2, call_seconds=20, statement_seconds=10, listen=True) as database,
-    ):
-        await migrate(database)
-
-
-def _prepare(dsn: str) -> UUID:
-    store = uuid4()
-    with psycopg.connect(dsn) as connection:
-        connection.execute("INSERT INTO stores (id) VALUES (%s)", (store,))
-        connection.execute("INSERT INTO accounts (id, name) VALUES (%s, 'bench')", (uuid4(),))
-    return store
-
-
 def _set_disk(dsn: str, wait: str) -> None:
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute(
@@ -128,5 +86,4 @@ def _fill(dsn: str, store: UUID) -> None:
             """,
             (store, LANE, RECORDS + WARMING),
         )
-        connection.execute("VACUUM ANALYZE records")
-        connection.execute("CHECKPOINT")
+    settle_down(dsn)

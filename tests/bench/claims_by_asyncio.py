@@ -1,15 +1,18 @@
 """Empties the queue with the same statements by plain asyncio and psycopg, to see what Trio costs."""
 
 import asyncio
+from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
 
 from psycopg import AsyncConnection
 from psycopg.conninfo import make_conninfo
-from psycopg.rows import TupleRow
+from psycopg.rows import TupleRow, dict_row
 from psycopg.types.json import Jsonb
 from psycopg_pool import AsyncConnectionPool
 
+from storage.floors import BOTTOM
+from storage.reading import record_from_row
 from storage.record import Milestone
 from storage.sql import query
 from tests.bench.queue import (
@@ -39,20 +42,28 @@ async def empty_queue(dsn: str, store: UUID, workers: int) -> Count:
 
 
 async def _work(pool: Pool, store: UUID, count: Count) -> None:
+    floor = BOTTOM
     while True:
         token = uuid4()
         async with asyncio.timeout(10), pool.connection(timeout=10) as connection:
-            record = await _claim(connection, store, token)
+            record = await _claim(connection, store, token, floor)
         if record is None:
             return
+        async with asyncio.timeout(10), pool.connection(timeout=10) as connection:
+            floor = await _read(connection, record)
         async with asyncio.timeout(10), pool.connection(timeout=10) as connection:
             await _settle(connection, record, token)
         count.settle()
 
 
-async def _claim(connection: AsyncConnection[TupleRow], store: UUID, token: UUID) -> UUID | None:
+async def _claim(
+    connection: AsyncConnection[TupleRow], store: UUID, token: UUID, floor: datetime
+) -> UUID | None:
     asked = {
         "token": token,
+        "sign": None,
+        "floors": [floor],
+        "wake_from": BOTTOM,
         "claimed_by": "bench",
         "lanes": [LANE],
         "stores": [store],
@@ -62,6 +73,13 @@ async def _claim(connection: AsyncConnection[TupleRow], store: UUID, token: UUID
     }
     row = await (await connection.execute(query("claim"), asked)).fetchone()
     return None if row is None else row[0]
+
+
+async def _read(connection: AsyncConnection[TupleRow], record: UUID) -> datetime:
+    cursor = connection.cursor(row_factory=dict_row)
+    row = await (await cursor.execute(query("read_record"), {"id": record})).fetchone()
+    assert row is not None
+    return record_from_row(row).created_at
 
 
 async def _settle(connection: AsyncConnection[TupleRow], record: UUID, token: UUID) -> None:

@@ -8,7 +8,7 @@ from storage.claim import ClaimLost, NoWork
 from storage.claims import Claims, Passage
 from storage.database import open_database, open_loop
 from storage.ending import Reached
-from storage.record import Milestone
+from storage.record import Milestone, Record
 from tests.bench.queue import (
     FAILURES_LIMIT,
     FINDINGS,
@@ -49,6 +49,7 @@ async def _work(claims: Claims, count: Count) -> None:
         claim = await claims.claim(uuid4(), [LANE])
         if isinstance(claim, NoWork):
             return
+        assert isinstance(await claims.read(claim.record_id), Record)
         settled = await claims.settle(claim, Reached(FINDINGS), PASSAGE, {})
         assert not isinstance(settled, ClaimLost)
         count.settle()

@@ -60,15 +60,14 @@ def _measure(dsn: str, store: UUID, history: int) -> None:
 def _show(history: int, found: dict[str, list[Report]], before: str) -> None:
     clean, held = ([report["rate"] for report in found[side]] for side in ("clean", "snapshot"))
     ratios = [ours / theirs for ours, theirs in zip(held, clean, strict=True)]
+    each = ", ".join(f"{ratio:.2f}" for ratio in ratios)
     show(
         f"Claim, read and settle beside {history:,} done records, {AHEAD:,} deferred or held ahead",
         ("", "records/s", "claim p50, ms", "p99, ms", "longest, ms", "index entries"),
         [(side, *_middle(reports)) for side, reports in found.items()],
         (
-            f"snapshot / clean: {median(ratios):.2f} of the records per second "
-            f"(each batch: {', '.join(f'{ratio:.2f}' for ratio in ratios)})",
-            f"{len(ratios)} batches, {SIZES['clean']} records a clean one and {SIZES['snapshot']} under the "
-            "snapshot, which is older than all of them",
+            f"snapshot / clean: {median(ratios):.2f} of the records per second (each batch: {each})",
+            f"{len(ratios)} batches, of {SIZES['clean']} and of {SIZES['snapshot']} records",
             "index entries: read for each record, of all the indexes of the table",
             f"load before {before}, after {load()}",
         ),
@@ -127,8 +126,8 @@ INSERT INTO records (
     created_at, milestone, lane, recognised_text, wake_at,
     claim_token, claimed_by, claimed_at, lease_seconds, lease_until
 )
-SELECT gen_random_uuid(), accounts.id, %(store)s, 'bench.flac', 'records/x/source', 1, sha256('x'), sha256('x'),
-    made.*
+SELECT gen_random_uuid(), accounts.id, %(store)s, 'bench.flac', 'records/x/source', 1, sha256('x'),
+    sha256('x'), made.*
 FROM accounts, generate_series(1, %(count)s) AS n, LATERAL """
 _DONE = """(SELECT clock_timestamp() - interval '90 days' + make_interval(secs => n),
     'done', NULL, repeat('word ', 40), NULL::timestamptz,

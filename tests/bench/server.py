@@ -54,6 +54,18 @@ def another(dsn: str, name: str, template: str = "template0") -> str:
     return make_conninfo(dsn, dbname=name)
 
 
+@contextmanager
+def server_log(dsn: str) -> Iterator[Path]:
+    """Have the server log every statement while the block runs; give the file it writes them into."""
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        [data] = connection.execute("SHOW data_directory").fetchone() or [""]
+        for value in ("all", "none"):
+            connection.execute(sql.SQL("ALTER SYSTEM SET log_statement = {}").format(value))
+            connection.execute("SELECT pg_reload_conf()")
+            if value == "all":
+                yield Path(data).parent / "log"
+
+
 def settle_down(dsn: str) -> None:
     """Have what was prepared vacuumed, counted and written, so that no measurement pays for it."""
     with psycopg.connect(dsn, autocommit=True) as connection:

@@ -132,6 +132,7 @@ async def test_s_b3_a_claim_returns_id_and_token_only(queue: Queue) -> None:
             "lanes": list(EVERY_LANE),
             "floors": [BOTTOM for _ in EVERY_LANE],
             "wake_from": BOTTOM,
+            "sign": None,
             "stores": [queue.store],
             "failures_limit": 3,
             "milestones": list(LEASES),
@@ -254,6 +255,7 @@ async def test_a_claim_locks_its_record_alone(queue: Queue, dsn: str) -> None:
         asked |= {
             "floors": [BOTTOM],
             "wake_from": BOTTOM,
+            "sign": None,
             "failures_limit": 3,
             "milestones": list(LEASES),
             "leases": list(LEASES.values()),

@@ -9,9 +9,9 @@ import pytest
 from attrs import evolve
 
 from daemon.explain import explain
-from storage.claim import Claim, NotFound
+from storage.claim import Claim, NotFound, NoWork
 from storage.claims import Claims
-from storage.daemons import LaneSign, Sign, take_leave, takes_writes
+from storage.daemons import LaneSign, Pulse, Sign, take_leave, takes_writes
 from storage.database import Database, open_database
 from storage.ending import Deferred, Failed, GivenBack, Hopeless, Reached
 from storage.explaining import Facts, read_facts
@@ -167,18 +167,57 @@ async def test_nobody_claims_until_a_daemon_gives_a_sign_of_life(database: Datab
     queue = await a_queue(database)
     record = await queue.record()
     assert "a daemon claims" in await excluded(queue, record)
-    claims = living(queue)
-    await claims.wake()
+    await living(queue).wake()
     [daemon] = (await facts_of(queue, record)).daemons
     assert (daemon.run, daemon.host, daemon.pid, daemon.workers) == ("one", "host", 4711, 3)
-    assert (daemon.failures_limit, daemon.lanes) == (claims.failures_limit, (FREE, OTHER))
+    assert (daemon.failures_limit, daemon.lanes) == (queue.claims.failures_limit, (FREE, OTHER))
     assert daemon.is_alive
     await ask(database, "UPDATE daemons SET beat_at = beat_at - interval '31 s'")
     assert "a daemon claims" in await excluded(queue, record)
-    await claims.wake()
+    await living(queue).wake()
     assert await excluded(queue, record) == ()
     await take_leave(database, "one")
     assert (await facts_of(queue, record)).daemons == ()
+
+
+async def test_an_idle_daemon_gives_its_signs_with_its_claims_and_asks_nothing_else(
+    database: Database,
+) -> None:
+    """What is due in a lane that was not asked for shows that the wake was left out, and then made up for."""
+    queue = await a_queue(database)
+    claims = living(queue)
+    sleeping = await queue.record(Milestone.TRANSCRIBE, wake_at=datetime(2026, 1, 1, tzinfo=UTC))
+    assert await claims.claim(uuid4(), ["convert"]) == NoWork()
+    assert [row["run"] for row in await ask(database, "SELECT run FROM daemons")] == ["one"]
+    await claims.wake()
+    assert (await queue.row(sleeping))["wake_at"] is not None
+    claims.pulse.beat_seconds = 0.0
+    await claims.wake()
+    assert (await queue.row(sleeping))["wake_at"] is None, "the next sign is due, and goes with a wake"
+
+
+async def test_a_daemon_that_works_wakes_what_is_due(database: Database) -> None:
+    """Its last claim found a record."""
+    queue = await a_queue(database)
+    claims = living(queue)
+    await queue.record()
+    sleeping = await queue.record(Milestone.TRANSCRIBE, wake_at=datetime(2026, 1, 1, tzinfo=UTC))
+    assert isinstance(await claims.claim(uuid4(), ["convert"]), Claim)
+    await claims.wake()
+    assert (await queue.row(sleeping))["wake_at"] is None
+
+
+def test_a_sign_is_due_at_once_and_then_once_a_beat() -> None:
+    """A tenth early, or one that is looked for every second would come later and later."""
+    now = [100.0]
+    pulse = Pulse(lambda: now[0])
+    assert pulse.is_due
+    pulse.beat_seconds = 10.0
+    pulse.felt()
+    due = []
+    for now[0] in (100.0, 108.9, 109.0, 120.0):
+        due.append(pulse.is_due)
+    assert due == [False, False, True, True]
 
 
 async def test_each_sign_tells_anew_what_keeps_a_daemon_from_claiming(database: Database) -> None:

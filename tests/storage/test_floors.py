@@ -5,7 +5,7 @@ from uuid import uuid4
 
 import pytest
 
-from storage.floors import BOTTOM, LATE_SECONDS, LOOK_SECONDS, Floors
+from storage.floors import BOTTOM, IDLE_LOOKS, LATE_SECONDS, LOOK_SECONDS, Floors
 from tests.builders import NOON
 
 LATER = NOON + timedelta(hours=1)
@@ -117,3 +117,16 @@ def test_a_notification_that_says_something_else_is_a_look_at_everything(floors:
     floors.hear(told)
     with floors.asking(["convert"]) as start:
         assert start.floors == [BOTTOM]
+
+
+def test_a_service_is_idle_once_a_look_at_everything_found_nothing(floors: Floors, clock: Clock) -> None:
+    """Not by a question from the floors on; and not for long without another look."""
+    idle = [floors.are_idle]
+    for seconds in (0.0, LOOK_SECONDS):
+        clock.now += seconds
+        with floors.asking(["convert"]):
+            pass
+        floors.found_nothing()
+        idle.append(floors.are_idle)
+    clock.now += IDLE_LOOKS * LOOK_SECONDS
+    assert [*idle, floors.are_idle] == [False, False, True, False]

@@ -85,6 +85,7 @@ async def test_s_s1_a_claim_that_is_made_only_later_is_given_back_later(queue: Q
     asked |= {
         "floors": [BOTTOM],
         "wake_from": BOTTOM,
+        "sign": None,
         "failures_limit": 3,
         "milestones": list(LEASES),
         "leases": list(LEASES.values()),
