@@ -40,7 +40,7 @@ _PATIENCE = 1.0  # seconds between a cancel and the next
 # SQLSTATE classes that speak of the world and not of our statement: connection, resources, operator
 # intervention, system error, lock not available, serialisation.
 _WORLD = ("08", "53", "57", "58", "55", "40")
-_READ_ONLY = "25006"
+_READ_ONLY, _STOOD_STILL = "25006", "25P03"
 _SERVER_KEEPALIVES = "-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3"
 _READ_COMMITTED = r"-c default_transaction_isolation=read\ committed"
 
@@ -227,7 +227,7 @@ def _of_ours(error: Exception) -> Exception:
         return DataRefused(f"the database refused a value ({cause})")
     if isinstance(error, psycopg.DataError | UnicodeEncodeError):  # never sent: NUL, or half a surrogate
         return DataRefused(f"the database driver refused a value ({cause})")
-    if state[:2] in _WORLD or state == _READ_ONLY:
+    if state[:2] in _WORLD or state in (_READ_ONLY, _STOOD_STILL):
         return DatabaseUnavailable(f"the database cannot serve just now ({cause})")
     if not state and isinstance(error, psycopg.OperationalError | psycopg.InterfaceError | PoolTimeout):
         return DatabaseUnavailable(f"the database is away ({cause})")
