@@ -1,10 +1,12 @@
 """What the tests share: one real PostgreSQL for the session, a migrated database of its own for each test."""
 
+import os
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
@@ -18,6 +20,7 @@ from storage.migrate import migrate
 from storage.mounting import mount_store
 
 TEMPLATE = "rubezh_template"
+OUTER = "RUBEZH_TEST_CLUSTER"
 
 
 def dsn_of(cluster: str, database: str) -> str:
@@ -38,8 +41,12 @@ def reachable() -> Iterator[Path]:
 def cluster(reachable: Path) -> Iterator[str]:
     """The DSN of the session's PostgreSQL, which holds a migrated template database.
 
-    It does not wait for the disk: what must survive a power cut is tested on clusters of its own.
+    It does not wait for the disk: what must survive a power cut is tested on clusters of its own. A run of
+    these tests within another one is told of that one's.
     """
+    if outer := os.environ.get(OUTER):
+        yield outer
+        return
     command = [sys.executable, "-m", "tests.cluster", str(reachable / "cluster")]
     server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert server.stdout is not None
@@ -59,13 +66,15 @@ def cluster(reachable: Path) -> Iterator[str]:
 @pytest.fixture
 def empty_dsn(cluster: str) -> Iterator[str]:
     """The DSN of a database of this test's own with nothing in it."""
-    yield from _own_database(cluster, "template0")
+    with own_database(cluster, "template0") as dsn:
+        yield dsn
 
 
 @pytest.fixture
 def dsn(cluster: str) -> Iterator[str]:
     """The DSN of a migrated database of this test's own."""
-    yield from _own_database(cluster, TEMPLATE)
+    with own_database(cluster, TEMPLATE) as dsn:
+        yield dsn
 
 
 @pytest.fixture
@@ -90,13 +99,17 @@ async def store(database: Database, tmp_path: Path) -> Store:
     return await mount_store(database, root)
 
 
-def _own_database(cluster: str, template: str) -> Iterator[str]:
+@contextmanager
+def own_database(cluster: str, template: str) -> Iterator[str]:
+    """Make a database as a copy of `template`; it is dropped when the block is left."""
     name = f"t_{uuid4().hex}"
     with psycopg.connect(cluster, autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
-    yield dsn_of(cluster, name)
-    with psycopg.connect(cluster, autocommit=True) as connection:
-        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+    try:
+        yield dsn_of(cluster, name)
+    finally:
+        with psycopg.connect(cluster, autocommit=True) as connection:
+            connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 async def _migrate(dsn: str) -> None:

@@ -13,7 +13,7 @@ from stages.stage import Outcome, Stage, Tools
 from storage import owner
 from storage.claims import Settled
 from storage.ending import Deferred, Failed, Hopeless, Reached
-from storage.errors import StageFailed
+from storage.errors import DatabaseUnavailable, StageFailed
 from storage.owner import Verdict
 from storage.record import Milestone, Record, StopCode
 from tests.builders import Queue, passage_of
@@ -72,7 +72,7 @@ class Course:
         at = list(Milestone).index(self.milestone)
         line[at] = Told(takes=self.milestone, play=self.play(clean), **self.stage)
         limit = 1 if self.exhausted else SETTINGS.failures_limit
-        settings: WorkSettings = evolve(SETTINGS, failures_limit=limit)
+        settings: WorkSettings = evolve(SETTINGS, failures_limit=limit, poll_seconds=0.05)
         limited = evolve(queue, claims=evolve(queue.claims, failures_limit=limit))
         house = a_house(limited, folder, line, settings=settings)
         house.store.record_folder(record_id).mkdir()
@@ -98,7 +98,24 @@ COURSES: Final = {
 
 
 async def attempt(house: House, course: Course) -> None:
-    """Have one worker work until a settle is answered, or a stop cuts it off where that is the course."""
+    """Have one worker work until a settle is answered, or a stop cuts it off where that is the course.
+
+    It asks for a claim once: when no answer comes to that, the stop comes, too.
+    """
+
+    async def asking(proceed: Proceed) -> object:
+        try:
+            return await proceed()
+        except DatabaseUnavailable:
+            house.stop.ask("the answer was lost")
+            raise
+
+    async def reading(proceed: Proceed) -> object:
+        record = await asking(proceed)
+        if course.ends == "given_back":
+            house.stop.ask("in the middle of the attempt")
+            work.cancel_scope.cancel(reason="the service stops")
+        return record
 
     async def settling(proceed: Proceed) -> object:
         settled = await proceed()
@@ -106,13 +123,6 @@ async def attempt(house: House, course: Course) -> None:
             house.stop.ask("one attempt is enough")
         return settled
 
-    async def reading(proceed: Proceed) -> object:
-        record = await proceed()
-        if course.ends == "given_back":
-            house.stop.ask("in the middle of the attempt")
-            work.cancel_scope.cancel(reason="the service stops")
-        return record
-
-    house.door.always |= {"settle": settling, "read": reading}
+    house.door.always |= {"claim": asking, "read": reading, "last_failure": asking, "settle": settling}
     async with trio.open_nursery() as work:
         work.start_soon(house.workers.work, "worker")

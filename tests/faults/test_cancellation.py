@@ -4,30 +4,21 @@ An attempt is cancelled at each of its own steps, as a stop or a crash elsewhere
 the database is cancelled also at each step of the asyncio loop, where the driver waits.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator
 from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Final
-from uuid import UUID, uuid4
 
 import pytest
-from attrs import frozen
 from structlog.testing import capture_logs
 
 from daemon.stop import Stop
-from storage import owner
-from storage.claim import NotFound
 from storage.database import Database, open_database
-from storage.ending import Deferred, Failed, GivenBack, Hopeless, Reached, TimedOut
-from storage.owner import Verdict
-from storage.record import Milestone, StopCode
-from storage.submissions import accept, accept_or_find
-from tests.builders import EVERY_LANE, Queue, Written, a_queue, passage_of
-from tests.faults.courses import COURSES, HOLDS, Course, attempt
+from tests.builders import EVERY_LANE, Queue, a_queue
+from tests.faults.calls import CALLS, Prepare
+from tests.faults.courses import COURSES, Course, attempt
 from tests.faults.proof import (
-    a_submission,
-    accepted,
     check_history,
     check_pool,
     check_sessions,
@@ -38,7 +29,6 @@ from tests.faults.proof import (
 from tests.faults.steps import cancelled_at
 
 POOL: Final = 2
-Verb = Callable[[Database, UUID, UUID | None, str], Awaitable[Verdict | NotFound]]
 FEWEST_STEPS: Final = 6  # fewer, and something no longer counts them
 
 
@@ -111,115 +101,11 @@ async def test_an_attempt_cancelled_at_any_step_of_the_whole_process_ends_once(
     assert steps > 4 * FEWEST_STEPS
 
 
-# One call to the database, that nothing shields.
-
-Act = Callable[[], Awaitable[object]]
-
-
-@frozen
-class Call:
-    """A call that may be said again, on a record made for it; `adds` is the event that it writes, once."""
-
-    record_id: UUID
-    act: Act
-    adds: str | None = None
-
-
-async def _claim(queue: Queue) -> Call:
-    record_id, token = await accepted(queue), uuid4()
-    return Call(record_id, partial(queue.claims.claim, token, EVERY_LANE), "claimed")
-
-
-async def _read(queue: Queue) -> Call:
-    return Call(record_id := await accepted(queue), partial(queue.claims.read, record_id))
-
-
-async def _wake(queue: Queue) -> Call:
-    record_id = await accepted(queue)
-    await queue.claim()
-    await queue.lapse(record_id)
-    return Call(record_id, queue.claims.wake)
-
-
-async def _renew(queue: Queue) -> Call:
-    record_id = await accepted(queue)
-    return Call(record_id, partial(queue.claims.renew, [(await queue.claim()).token]))
-
-
-async def _last_failure(queue: Queue) -> Call:
-    record_id = await accepted(queue)
-    return Call(record_id, partial(queue.claims.last_failure, await queue.claim()))
-
-
-async def _give_back(queue: Queue) -> Call:
-    record_id = await accepted(queue)
-    token = (await queue.claim()).token
-    return Call(record_id, partial(queue.claims.give_back, token, "a test"), "given_back")
-
-
-def _settle(ending: Written, adds: str) -> Callable[[Queue], Awaitable[Call]]:
-    async def prepare(queue: Queue) -> Call:
-        record_id = await accepted(queue, Milestone.TRANSCRIBE)
-        claim = await queue.claim()
-        act = partial(queue.claims.settle, claim, ending, passage_of(Milestone.TRANSCRIBE), {})
-        return Call(record_id, act, adds)
-
-    return prepare
-
-
-async def _accept(queue: Queue) -> Call:
-    submission = a_submission(queue)
-    return Call(submission.id, partial(accept, queue.database, submission, lane="convert"), "accepted")
-
-
-async def _accept_or_find(queue: Queue) -> Call:
-    submission = a_submission(queue)
-    act = partial(accept_or_find, queue.database, submission, lane="convert")
-    return Call(submission.id, act, "accepted")
-
-
-def _verb(verb: Verb, adds: str, *first: Verb, held: bool = False) -> Callable[[Queue], Awaitable[Call]]:
-    async def prepare(queue: Queue) -> Call:
-        record_id = await accepted(queue)
-        if held:
-            await queue.claim()
-        for earlier in first:
-            assert await earlier(queue.database, record_id, queue.owner, "anna") is Verdict.DONE
-        return Call(record_id, partial(verb, queue.database, record_id, queue.owner, "anna"), adds)
-
-    return prepare
-
-
-CALLS: Final[Mapping[str, Callable[[Queue], Awaitable[Call]]]] = {
-    "claim": _claim,
-    "read": _read,
-    "wake": _wake,
-    "renew": _renew,
-    "last failure": _last_failure,
-    "reached": _settle(Reached(HOLDS), "reached"),
-    "deferred": _settle(Deferred(0, HOLDS), "deferred"),
-    "overdue": _settle(Deferred(7200, HOLDS), "stopped"),
-    "hopeless": _settle(Hopeless(StopCode.SILENT, "nothing said"), "stopped"),
-    "failed": _settle(Failed("broken"), "failed"),
-    "timed out": _settle(TimedOut("slow"), "timed_out"),
-    "given back": _settle(GivenBack("stop"), "given_back"),
-    "give back": _give_back,
-    "accept": _accept,
-    "accept or find": _accept_or_find,
-    "stop": _verb(owner.stop, "stopped", held=True),
-    "lift": _verb(owner.lift, "lifted", owner.stop),
-    "delete": _verb(owner.delete, "deleted", held=True),
-    "undelete": _verb(owner.undelete, "undeleted", owner.delete),
-}
-
-
 @pytest.mark.parametrize("prepare", CALLS.values(), ids=CALLS)
-async def test_a_call_cancelled_at_any_step_is_done_or_not_done(
-    queue: Queue, prepare: Callable[[Queue], Awaitable[Call]]
-) -> None:
+async def test_a_call_cancelled_at_any_step_is_done_or_not_done(queue: Queue, prepare: Prepare) -> None:
     """Whole or not at all, with every connection left as it was; said again it has been done exactly once."""
     for step in count():
-        call = await prepare(queue)
+        call = await prepare(queue, queue)
         before = await queue.kinds(call.record_id)
         after = before if call.adds is None else [*before, call.adds]
         run = await cancelled_at(step, call.act, everybody=True)
