@@ -135,7 +135,7 @@ PATHS: dict[Callable[[Queue], Awaitable[None]], tuple[str, ...]] = {
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.__name__)
-async def test_what_is_explained_is_what_the_claim_does(
+async def test_s_o10_what_is_explained_is_what_the_claim_does(
     database: Database, path: Callable[[Queue], Awaitable[None]]
 ) -> None:
     """Nothing excludes the record if and only if a claim takes it, whatever became of it before."""
@@ -162,7 +162,7 @@ async def test_a_record_whose_row_is_locked_is_passed_over(database: Database, d
     assert (await facts_of(queue, record)).is_not_locked is None
 
 
-async def test_nobody_claims_until_a_daemon_gives_a_sign_of_life(database: Database) -> None:
+async def test_s_o12_nobody_claims_until_a_daemon_gives_a_sign_of_life(database: Database) -> None:
     """Then it is alive until it has missed three; an orderly end takes the sign away."""
     queue = await a_queue(database)
     record = await queue.record()
@@ -220,7 +220,7 @@ def test_a_sign_is_due_at_once_and_then_once_a_beat() -> None:
     assert due == [False, False, True, True]
 
 
-async def test_each_sign_tells_anew_what_keeps_a_daemon_from_claiming(database: Database) -> None:
+async def test_s_o11_each_sign_tells_anew_what_keeps_a_daemon_from_claiming(database: Database) -> None:
     """A lane that was closed, in words that PostgreSQL takes; the start stays what it was."""
     queue = await a_queue(database)
     record = await queue.record()

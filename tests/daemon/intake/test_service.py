@@ -42,7 +42,7 @@ async def test_all_is_ready(doors: Doors) -> None:
     }
 
 
-async def test_what_is_not_ready_is_said(doors: Doors) -> None:
+async def test_s_o13_what_is_not_ready_is_said(doors: Doors) -> None:
     """Each by itself, in a sentence, with 503."""
     doors.silent, doors.stopping = frozenset({"worker 2"}), True
     async with doors.client("") as client:
@@ -110,7 +110,7 @@ async def test_a_record_is_explained(doors: Doors, problem: Problem) -> None:
 
 
 @pytest.mark.parametrize("route", ROUTES)
-async def test_over_tcp_nothing_of_it_is_told(
+async def test_s_o13_over_tcp_nothing_of_it_is_told(
     doors: Doors, problem: Problem, nursery: trio.Nursery, route: str
 ) -> None:
     """Not without a token, and not to a sender either: that right does not come with an account's token."""
