@@ -151,5 +151,5 @@ def a_fate(chance: random.Random, plan: Plan, now: float) -> Fate:
     luck -= plan.unheard
     if luck < plan.late:
         return Fate(before=CALL_SECONDS, late=chance.uniform(0.0, LATEST_SECONDS), past_cancel=True)
-    after = chance.uniform(0.0, 0.5) if before else 0.0
+    after = chance.uniform(0.0, CALL_SECONDS - before) if before else 0.0
     return Fate(before=before, after=after, past_cancel=chance.random() < 0.5)

@@ -1,13 +1,13 @@
 """A process of a simulated run: the real parts of a daemon on the fake store, and the ways it may end."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections import Counter
+from collections.abc import Collection, Mapping
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, Final, TypeVar, cast
+from typing import Final, TypeVar, cast
 from uuid import UUID
 
 import trio
-from attrs import field, frozen
 
 from daemon.attempt import Attempts
 from daemon.bell import Bell
@@ -23,13 +23,10 @@ from daemon.worker import Workers
 from daemon.workplace import Workplace
 from stages.stage import Children, Stage
 from storage.audio import Store
-from storage.claim import Claim, ClaimLost
-from storage.claims import Claims, Passage, Settled
-from storage.errors import DatabaseUnavailable
+from storage.claims import Claims
 from storage.record import Milestone
-from tests.builders import Written
-from tests.model.fake_store import FakeClaims
 from tests.model.stages import a_line
+from tests.model.watched import KilledError, WatchedClaims
 from tests.model.world import STORE, World
 
 T = TypeVar("T")
@@ -39,71 +36,15 @@ LEASES: Final[Mapping[Milestone, float]] = {
     Milestone.CONVERTED: 24.0,
     Milestone.TRANSCRIBE: 60.0,
 }
-FAILURES_LIMIT: Final = 3
 EXIT_SECONDS: Final = 6.0
+SETTLE_SECONDS: Final = 40.0
+ENDED: Final = "it has ended"
+ENDED_HARD: Final = "it ended hard"
+IN_GOOD_ORDER: Final = (ENDED, ENDED_HARD)
 GRACE_SECONDS: Final = 4.0
 CURRENT: Final[ContextVar["Process"]] = ContextVar("CURRENT")
 # Making the numbers anew for each process would take longer than the rest of the run.
 METRICS: Final = Metrics(("from_created", "from_converted", "from_transcribe"), ("convert", "whisper"))
-
-
-class KilledError(BaseException):
-    """The process is no more: nothing that is left of it may do anything."""
-
-
-@frozen(kw_only=True)
-class WatchedClaims(FakeClaims):
-    """The claims of one process, whose calls end when it does; notes what becomes of its answers."""
-
-    world: World
-    process: "Process"
-    unheard: dict[UUID, str] = field(factory=dict)
-
-    async def settle(
-        self, claim: Claim, ending: Written, passage: Passage, detail: Mapping[str, Any]
-    ) -> Settled | ClaimLost:
-        """Settle, and note what a lost answer came to."""
-        world = self.world
-        world.settled.add(claim.token)
-        world.settling[claim.record_id] += 1
-        try:
-            settled = await super().settle(claim, ending, passage, detail)
-        except DatabaseUnavailable:
-            written = world.reference.has_ended(claim.token)
-            self.unheard[claim.token] = "lost, and found" if written else "lost, and written when said again"
-            raise
-        finally:
-            world.settling[claim.record_id] -= 1
-        if isinstance(settled, ClaimLost):
-            world.case(f"fenced at its settle: {world.how_lost(claim)}")
-        elif claim.token in self.unheard:
-            world.case(f"settle: {self.unheard.pop(claim.token)}")
-        return settled
-
-    async def give_back(self, token: UUID, why: str) -> bool:
-        """Give back, and note what the claim was."""
-        given = await super().give_back(token, why)
-        events = [event for event in self.world.reference.events if event.token == token]
-        if given:
-            self.world.case(f"repaid: {self.process.owed_for(token)}")
-        elif not events:
-            self.world.case("owed: not made yet, or never")
-        elif not events[-1].settles:
-            how = self.world.how_lost(Claim(record_id=events[0].record_id, token=token))
-            self.world.case(f"owed: {how} meanwhile")
-        return given
-
-    async def _call(self, verb: str, step: Callable[[], T]) -> T:
-        process, world = self.process, self.world
-        process.check()
-        try:
-            answer = await self.store.call(self.fate_of(verb), step)
-        finally:
-            if process.dead:
-                world.case(f"died in its {verb}")
-            world.ring()
-        process.check()
-        return answer
 
 
 class _Folder:
@@ -138,6 +79,7 @@ class Process:
     def __init__(self, world: World, owed: Path, name: str) -> None:
         self.world, self.name = world, name
         self.dead = False
+        self.at_work: Counter[str] = Counter()
         self.gone = trio.Event()
         self._scope = trio.CancelScope()
         self._asked_at: float | None = None
@@ -145,11 +87,11 @@ class Process:
         self.settings = WorkSettings(
             workers=plan.workers,
             poll_seconds=9.0,
-            failures_limit=FAILURES_LIMIT,
+            failures_limit=world.failures_limit,
             first_retry_seconds=4.0,
             longest_retry_seconds=20.0,
             renew_seconds=8.0,
-            settle_seconds=90.0,
+            settle_seconds=SETTLE_SECONDS,
             grace_seconds=GRACE_SECONDS,
             exit_seconds=EXIT_SECONDS,
         )
@@ -157,7 +99,7 @@ class Process:
             store=world.store,
             stores=(STORE,),
             claimed_by=name,
-            failures_limit=FAILURES_LIMIT,
+            failures_limit=world.failures_limit,
             leases=LEASES,
             fate_of=world.fate,
             world=world,
@@ -201,7 +143,9 @@ class Process:
 
     def owed_for(self, token: UUID) -> str:
         """Tell why a give-back was owed."""
-        return "from an earlier run" if token in self.inherited else "a claim whose answer was lost"
+        if token not in self.inherited:
+            return "a claim whose answer was lost"
+        return "held when its process ended hard" if token in self.world.known else "from an earlier run"
 
     def ask_to_stop(self, *, twice: bool) -> None:
         """Stop in good order."""
@@ -220,11 +164,23 @@ class Process:
         ):
             self.world.fault(f"{self.name} took more than its time to stop")
         self.world.trace(f"{self.name} dies: {why}")
+        if why in IN_GOOD_ORDER:
+            self._look_what_is_left()
         if any(row.claimed_by == self.name for row in self.world.rows.values()):
             self.world.case("died with a claim open")
         self.world.bells.remove(self.bell)
         self._scope.cancel()
         self.gone.set()
+
+    def _look_what_is_left(self) -> None:
+        """A claim that an orderly end leaves open is owed on the disk, unless it is spent."""
+        owed = self.debts.open_at(0.0)
+        for row in self.world.rows.values():
+            token, known = row.claim_token, self.world.known
+            if row.claimed_by != self.name or token is None or token not in known or token in owed:
+                continue
+            if not known[token].spent and not known[token].given_up(self.world.now, SETTLE_SECONDS):
+                self.world.fault(f"{self.name} ended in good order, and left {token} open and not owed")
 
     async def run(self) -> None:
         """Run until it ends, in whatever way."""
@@ -236,9 +192,10 @@ class Process:
         except BaseException as error:  # noqa: BLE001 - what ends a process is looked at, and goes no further
             if not self.dead and _leaves(error, SystemExit):
                 self.world.case("crashed by an exit within")
+                self.kill("an exit within")
             elif not self.dead:
                 self.world.fault(f"{self.name} crashed: {error!r} {getattr(error, 'exceptions', '')}")
-        self.kill("it has ended")
+        self.kill(ENDED)
 
     async def _rings(self) -> None:
         async with trio.open_nursery() as exit_clock:

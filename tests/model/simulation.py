@@ -16,6 +16,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Final
 from unittest.mock import patch
+from uuid import UUID
 
 import structlog
 import trio
@@ -23,15 +24,15 @@ from attrs import frozen
 from trio._core import _run as scheduler
 from trio.testing import MockClock
 
-from storage.record import Milestone
+from storage.record import Milestone, StopCode
 from tests.model import history
 from tests.model.chance import Deed, a_plan
 from tests.model.fake_store import FakeStore
-from tests.model.simulated import CURRENT, Process
+from tests.model.simulated import CURRENT, ENDED_HARD, Process
 from tests.model.world import World
 
 # The longest lease, the longest pause of a probe, the farthest jumps of a clock, a settle's patience, work.
-BOUND_SECONDS: Final = 60 + 60 + 120 + 90 + 200
+BOUND_SECONDS: Final = 60 + 60 + 120 + 40 + 200
 LIFTED_SHARE: Final = 0.5  # of what is stopped when the faults are over
 LOOK_SECONDS: Final = 4.0
 SHARED_MEMORY: Final = Path("/dev/shm")  # noqa: S108 - the folder made in it is our own
@@ -135,7 +136,7 @@ def _in_place_of_the_real(world: World) -> Iterator[None]:
     """Have ids come from the seed, the log go into the trace, and a hard exit end one process of many."""
     before = structlog.get_config()
     structlog.configure(processors=[world.log], wrapper_class=structlog.BoundLogger)
-    ends_one = SimpleNamespace(_exit=lambda _: CURRENT.get().kill("it ended hard"))
+    ends_one = SimpleNamespace(_exit=lambda _: CURRENT.get().kill(ENDED_HARD))
     try:
         with patch("daemon.worker.uuid4", world.uuid), patch("daemon.stop.os", ends_one):
             yield
@@ -193,6 +194,7 @@ def _judge(world: World) -> None:
     events = world.reference.events
     slack = world.plan.set_back_seconds + 0.001
     world.faults += history.faults(events, slack_seconds=slack)
+    _judge_stops(world)
     standings = history.standings(events)
     if len(world.rows) != len(world.plan.arrivals):
         world.fault(f"of {len(world.plan.arrivals)} records there are {len(world.rows)}")
@@ -202,6 +204,17 @@ def _judge(world: World) -> None:
             world.fault(f"{record_id} is {row}, its history says {standing}")
         if row.milestone is Milestone.DONE and row.recognised_text != "found":
             world.fault(f"{record_id} is done with the text {row.recognised_text!r}")
+
+
+def _judge_stops(world: World) -> None:
+    """What was stopped for its failures had as many as it may have, and one claim more, at the least."""
+    claimed: dict[UUID | None, int] = {}
+    for event in world.reference.events:
+        if event.kind == "claimed":
+            claimed[event.token] = event.detail["failures"]
+        exhausted = event.detail.get("code") == StopCode.ATTEMPTS_EXHAUSTED
+        if exhausted and claimed[event.token] <= world.failures_limit:
+            world.fault(f"{event.record_id} was stopped as exhausted at claim {claimed[event.token]}")
 
 
 def _many(first: int, count: int) -> dict[str, object]:

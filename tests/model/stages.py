@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tests.model.simulated import Process
 
 TIME_LIMIT: Final = 40.0
-MILESTONE_LIMIT: Final = 150.0
+MILESTONE_LIMIT: Final = 100.0
 UNSTORABLE: Final[Mapping[Milestone, Findings]] = {
     Milestone.CREATED: conversion("records/\0"),
     Milestone.CONVERTED: evolve(conversion(), audio_path="\0"),
@@ -73,6 +73,13 @@ class ChanceStage:
             what = "reach"
         running = Running(tools.token, fenced=what != "be stubborn")
         world.begins(record.id, running)
+        if record.claim_token != tools.token:
+            world.fault(f"{tools.token} works on a record as {record.claim_token} holds it")
+        if record.failures > world.failures_limit:
+            world.fault(f"{record.id} was given to its stage after {record.failures - 1} failures")
+        self.process.at_work[self.lane] += 1
+        if self.process.at_work[self.lane] > world.plan.slots[self.lane]:
+            world.fault(f"{self.process.name} works on more records in {self.lane} than it has slots")
         world.trace(f"{self.process.name} works on {record.id} at {record.milestone}: {what}")
         try:
             await trio.sleep(chance.uniform(0.2, 8.0))
@@ -80,6 +87,7 @@ class ChanceStage:
                 raise MeansAway(f"{self.lane} is away, says an attempt")
             return await self._end(what, record)
         finally:
+            self.process.at_work[self.lane] -= 1
             world.ends(record.id, running)
 
     async def _end(self, what: str, record: Record) -> Outcome:  # noqa: C901, PLR0911, PLR0912 - one case an end
@@ -90,7 +98,7 @@ class ChanceStage:
             case "defer":
                 return Deferred(chance.choice((0.0, 3.0, 12.0)), found, "so far")
             case "defer for long":
-                return Deferred(chance.choice((70.0, 200.0)), found, "so far")
+                return Deferred(chance.choice((50.0, 80.0, 150.0)), found, "so far")
             case "fail":
                 raise chance.choice((StageFailed, ValueError))("it failed")
             case "hang":

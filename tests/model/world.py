@@ -12,6 +12,7 @@ import structlog
 import trio
 from attrs import define, field
 
+from daemon.keeper import LONGEST_MARGIN_SECONDS
 from storage.claim import Claim, ClaimLost
 from storage.claims import Passage, Settled
 from storage.owner import Verdict
@@ -60,6 +61,22 @@ class WatchedReference(Reference):
         return row is not None and row.lease_until is not None and row.lease_until < self.clock()
 
 
+@define(kw_only=True)
+class Known:
+    """What a process was told of a claim of its own: `until` is when it ends as far as it can know."""
+
+    claim: Claim
+    until: float
+    told_lost_at: float | None = None
+    settling_since: float | None = None
+    refused: bool = False
+    spent: bool = False
+
+    def given_up(self, now: float, patience: float) -> bool:
+        """True when its settle may have been given up by now."""
+        return self.settling_since is not None and now >= self.settling_since + patience - 0.01
+
+
 @define
 class Running:
     """An attempt whose stage is at work; `fenced` says that it ends when its lease does."""
@@ -75,6 +92,7 @@ class World:
     plan: Plan
     chance: random.Random
     store: FakeStore
+    failures_limit: int = 3
     began: float = field(factory=trio.current_time)
     calm: bool = False
     over: bool = False
@@ -83,7 +101,7 @@ class World:
     lines: list[str] | None = None
     running: dict[UUID, list[Running]] = field(factory=dict)
     settling: Counter[UUID] = field(factory=Counter)
-    settled: set[UUID] = field(factory=set)
+    known: dict[UUID, Known] = field(factory=dict)
     bells: list[Any] = field(factory=list)
     _reference: WatchedReference = field(init=False)
     _told: int = 0
@@ -199,7 +217,8 @@ class World:
         """A stage begins: nobody may still be at the same, but one who lost it before its lease ended."""
         others = self.running.setdefault(record_id, [])
         for other in others:
-            if other.fenced and not self.plan.set_forward and not self.lost_early(record_id, other.token):
+            early = self.lost_early(record_id, other.token) or self.lost_early(record_id, running.token)
+            if other.fenced and not early and not self.plan.set_forward:
                 self.fault(f"two attempts at once on {record_id}: {other.token} and {running.token}")
         others.append(running)
 
@@ -207,6 +226,9 @@ class World:
         """A stage is no longer at work."""
         if running in self.running.get(record_id, ()):
             self.running[record_id].remove(running)
+        told_at = self.known[running.token].told_lost_at
+        if running.fenced and told_at is not None and self.now > told_at + 0.001:
+            self.fault(f"{running.token} was worked on after it was known to be lost")
 
     def after_claim(self, record_id: UUID, token: UUID) -> list[Event]:
         """Return what happened to a record since a claim."""
@@ -246,11 +268,20 @@ class World:
             self.case(
                 "a lane was closed by failures" if "an attempt" in facts["reason"] else "a lane stayed closed"
             )
-        if event == "claim.lost" and "record" not in facts and UUID(facts["token"]) not in self.settled:
-            self.case("a lease ended the work")
+        if event == "claim.lost" and "record" not in facts:
+            self._claim_lost(self.known[UUID(facts["token"])])
         if event == "record.stopped":
             late = "work at" in facts["reason"]
             self.case(f"stopped: {facts['code']}" + (" at a claim" if late else ""))
             if "process died" in facts["reason"]:
                 self.case("stopped: its process died every time")
         raise structlog.DropEvent
+
+    def _claim_lost(self, known: Known) -> None:
+        if known.settling_since is not None:
+            return
+        self.case("a lease ended the work")
+        known.spent = True
+        taken = known.told_lost_at is not None and self.how_lost(known.claim) != "for no reason"
+        if not taken and self.now < known.until - LONGEST_MARGIN_SECONDS:
+            self.fault(f"the work on {known.claim} was ended, and its lease ran")
