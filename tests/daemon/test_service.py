@@ -4,7 +4,7 @@ import os
 import signal
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import psycopg
 import pytest
@@ -314,3 +314,19 @@ async def test_s_s4_the_next_start_pays_what_is_owed(
     assert failures_of(dsn, records[0]) == 0
     assert "give_back.repaid" in [entry["event"] for entry in told]
     assert list((settings.state / "owed").iterdir()) == []
+
+
+async def test_what_is_still_owed_at_an_orderly_end_is_on_the_disk(settings: Settings) -> None:
+    """A claim of an earlier run that has not come yet: the next start goes on looking for it."""
+    token = uuid4()
+
+    async def first_run(ground: Ground, queue: Queue) -> None:
+        (ground.folder.owed / str(token)).touch()
+
+    async def second_run(ground: Ground, queue: Queue) -> None:
+        (ground.folder.owed / str(token)).unlink()
+
+    with capture_logs():
+        await run(settings, first_run)
+        await run(settings, second_run)
+    assert [file.name for file in (settings.state / "owed").iterdir()] == [str(token)]
