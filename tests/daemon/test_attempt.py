@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import cast
+from uuid import UUID
 
 import pytest
 import structlog
@@ -17,6 +18,7 @@ from daemon.policy import Taken
 from stages.stage import Deferred, Hopeless, Outcome, Reached, Tools
 from storage import owner
 from storage.claim import NotFound, NoWork
+from storage.claims import Settled
 from storage.database import Database
 from storage.errors import DataRefused, MeansAway, StageFailed
 from storage.readiness import Readiness, read_readiness
@@ -183,7 +185,7 @@ async def test_given_back(queue: Queue, tmp_path: Path, told: list[EventDict]) -
 # keeper runs, and so no local cancel.
 
 
-@pytest.mark.parametrize(
+EVERY_OUTCOME = pytest.mark.parametrize(
     ("milestone", "outcome"),
     [
         (Milestone.CREATED, Reached(conversion())),
@@ -194,12 +196,33 @@ async def test_given_back(queue: Queue, tmp_path: Path, told: list[EventDict]) -
         (Milestone.CREATED, ValueError("bad")),
     ],
 )
-@pytest.mark.parametrize("way", ["s_c2", "s_c3"])
-async def test_no_end_is_written_by_who_lost_the_claim(
-    queue: Queue, tmp_path: Path, milestone: Milestone, outcome: Outcome | ValueError, way: str
-) -> None:
-    """Whatever the first stage came to: the record is as its new holder has it."""
-    go_on = trio.Event()
+
+
+async def come_too_late(
+    house: House, milestone: Milestone, go_on: trio.Event, lose: Callable[[UUID], Awaitable[None]]
+) -> list[str]:
+    """Let a stage come to its end after another claim got its record; return what was told of it, loudly."""
+    queue = house.queue
+    assert isinstance(queue, Queue)
+    record = await house.record(milestone)
+    async with house.serving():
+        await until(lambda: sum(house.lanes[lane].busy for lane in EVERY_LANE) == 1)
+        await lose(record)
+        second = await queue.elsewhere().claim()
+        assert second.record_id == record
+        before = await queue.everything(record)
+        with capture_logs() as entries:
+            go_on.set()
+            await until(lambda: house.marks() == {"lost": 1})
+        assert await queue.everything(record) == before, "the record is as its new holder has it"
+        house.stop.ask("test")
+    settled = await queue.elsewhere().settle(second, Reached(FOUND[milestone]))
+    assert settled == Settled(), "the second one's result is written"
+    return [event for event, _ in loud(entries)]
+
+
+def line_that_stays(go_on: trio.Event, outcome: Outcome | ValueError) -> tuple[Told, ...]:
+    """Return a line whose stages come to that outcome once they may go on."""
 
     async def stay(record: Record, tools: Tools) -> Outcome:
         await go_on.wait()
@@ -207,28 +230,34 @@ async def test_no_end_is_written_by_who_lost_the_claim(
             raise outcome
         return outcome
 
-    line = tuple(Told(takes=stage.takes, play=stay) for stage in a_line())
-    house = a_house(queue, tmp_path, line)
-    record = await house.record(milestone)
-    async with house.serving():
-        await until(lambda: sum(house.lanes[lane].busy for lane in EVERY_LANE) == 1)
-        if way == "s_c2":
-            await queue.lapse(record)
-        else:
-            await owner.stop(queue.database, record, queue.owner, "anna")
-            await owner.lift(queue.database, record, queue.owner, "anna")
-        second = await queue.elsewhere().claim()
-        assert second.record_id == record
-        before = await queue.everything(record)
-        with capture_logs() as entries:
-            go_on.set()
-            await until(lambda: house.marks() == {"lost": 1})
-            house.stop.ask("test")
-        assert await queue.everything(record) == before
-    events = [entry["event"] for entry in entries if entry["log_level"] in LOUD]
-    assert events == (["record.failed"] if isinstance(outcome, ValueError) else []) + ["claim.lost"]
-    assert isinstance(await queue.elsewhere().settle(second, Reached(FOUND[milestone])), object)
-    assert (await queue.row(record))["claim_token"] is None, "the second one's result is written"
+    return tuple(Told(takes=stage.takes, play=stay) for stage in a_line())
+
+
+@EVERY_OUTCOME
+async def test_s_c2_the_claim_went_to_another(
+    queue: Queue, tmp_path: Path, milestone: Milestone, outcome: Outcome | ValueError
+) -> None:
+    """The lease ran out under the stage and another process claimed the record: nothing is written."""
+    go_on = trio.Event()
+    house = a_house(queue, tmp_path, line_that_stays(go_on, outcome))
+    told = await come_too_late(house, milestone, go_on, queue.lapse)
+    assert told == (["record.failed"] if isinstance(outcome, ValueError) else []) + ["claim.lost"]
+
+
+@EVERY_OUTCOME
+async def test_s_c3_the_flag_was_lifted_and_another_claimed(
+    queue: Queue, tmp_path: Path, milestone: Milestone, outcome: Outcome | ValueError
+) -> None:
+    """A person stopped and lifted the record under the stage, and another claimed it: nothing is written."""
+    go_on = trio.Event()
+
+    async def stop_and_lift(record: UUID) -> None:
+        await owner.stop(queue.database, record, queue.owner, "anna")
+        await owner.lift(queue.database, record, queue.owner, "anna")
+
+    house = a_house(queue, tmp_path, line_that_stays(go_on, outcome))
+    told = await come_too_late(house, milestone, go_on, stop_and_lift)
+    assert told == (["record.failed"] if isinstance(outcome, ValueError) else []) + ["claim.lost"]
 
 
 async def test_s_c2_a_partial_text_said_on_the_cancel_is_no_success(queue: Queue, tmp_path: Path) -> None:
