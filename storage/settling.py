@@ -1,5 +1,6 @@
 """How an attempt's end is written: one transaction, each statement conditional on the claim's token."""
 
+import json
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, assert_never
@@ -11,6 +12,7 @@ from psycopg.types.json import Jsonb
 from storage.claim import Claim
 from storage.database import Connection
 from storage.ending import Deferred, Failed, GivenBack, Hopeless, Reached, TimedOut
+from storage.errors import DataRefused
 from storage.record import Advance, Conversion, Findings, Milestone, OperationBegun, Segment
 from storage.sql import query
 
@@ -40,7 +42,7 @@ class _NothingWrittenError(Exception):
 
 async def in_give_back(connection: Connection, token: UUID, by: str, detail: Mapping[str, Any]) -> End | None:
     """Give a claim back by its token alone; None when no record carries it."""
-    asked = {"token": token, "by": by, "detail": Jsonb(detail)}
+    asked = {"token": token, "by": by, "detail": _json(detail)}
     row = await (await connection.execute(query("end_given_back"), asked)).fetchone()
     return None if row is None else End(*row[:3])
 
@@ -62,7 +64,7 @@ async def in_settle(
         async with connection.transaction():
             if isinstance(ending, Reached | Deferred):
                 await _in_write_findings(connection, guard, ending.findings)
-            row = await _in_end(connection, guard | {"by": by, "detail": Jsonb(detail)}, ending, passage)
+            row = await _in_end(connection, guard | {"by": by, "detail": _json(detail)}, ending, passage)
             if row is None:
                 raise _NothingWrittenError  # noqa: TRY301 - raised to leave through the transaction
     except _NothingWrittenError:
@@ -123,14 +125,14 @@ async def _in_write_findings(connection: Connection, guard: dict[str, Any], find
         case OperationBegun():
             written = await connection.execute(
                 query("write_operation_begun"),
-                guard | {"recogniser": findings.recogniser, "operation": Jsonb(findings.operation)},
+                guard | {"recogniser": findings.recogniser, "operation": _json(findings.operation)},
             )
         case Advance():
             written = await connection.execute(
                 query("write_advance"),
                 guard
                 | {
-                    "operation": Jsonb(findings.operation),
+                    "operation": _json(findings.operation),
                     "recognised_seconds": findings.recognised_seconds,
                     "found_language": findings.found_language,
                 },
@@ -160,4 +162,13 @@ async def _in_write_segments(connection: Connection, record_id: UUID, segments: 
         }
         for segment in segments
     ]
-    await connection.execute(query("write_segments"), {"id": record_id, "segments": Jsonb(rows)})
+    await connection.execute(query("write_segments"), {"id": record_id, "segments": _json(rows)})
+
+
+def _json(value: object) -> Jsonb:
+    """Return a value for a jsonb column; DataRefused, with nothing sent, for one that JSON cannot hold."""
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise DataRefused(f"a finding is not JSON ({error})") from error
+    return Jsonb(value)

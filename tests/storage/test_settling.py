@@ -557,6 +557,8 @@ ODD_FINDINGS: dict[str, Findings] = {
     "NUL in the language": evolve(advance(), found_language="\0"),
     "half a surrogate in the language": evolve(advance(), found_language="\udfff"),
     "NUL in the operation": evolve(advance(), operation={"id": "\0"}),
+    "no JSON in the operation": evolve(advance(), operation={"when": NOON}),
+    "no number in the operation": evolve(advance(), operation={"at": float("nan")}),
     "half a surrogate in the operation": evolve(advance(), operation={"\ud800": 1}),
 }
 
