@@ -13,7 +13,7 @@ from storage.claim import Claim, ClaimLost, NotFound, NoWork
 from storage.daemons import Pulse, Sign, sign_as_json
 from storage.database import Connection, Database
 from storage.ending import Deferred, Failed, GivenBack, Hopeless, Reached, TimedOut
-from storage.floors import Floors
+from storage.floors import BOTTOM, Floors
 from storage.reading import record_from_row
 from storage.record import Milestone, Record, StopCode
 from storage.settling import End, Passage, in_give_back, in_settle
@@ -62,6 +62,8 @@ class Claims:
 
         After DatabaseUnavailable the claim may or may not have been made: give it back by its token.
         """
+        if self.sign is not None and self.floors.wake_is_due:
+            await self._wake(self.floors.woken_until)
         free, sign = list(lanes), self._sign_if_due()
         with self.floors.asking(free) as start:
             asked = {
@@ -125,10 +127,12 @@ class Claims:
         Left out while claims find nothing at all and carry that sign themselves.
         """
         sign = self._sign_if_due()
-        if self.sign is not None and sign is None and self.floors.are_idle:
-            return
+        if self.sign is None or sign is not None or not self.floors.are_idle:
+            await self._wake(BOTTOM, sign)
+
+    async def _wake(self, wake_from: datetime, sign: Jsonb | None = None) -> None:
         for _ in range(MOST_BATCHES):
-            until, woken = await self.database.transact(_in_wake, sign)
+            until, woken = await self.database.transact(_in_wake, wake_from, sign)
             if sign is not None:
                 self.pulse.felt()
                 sign = None
@@ -181,9 +185,10 @@ async def _in_renew(connection: Connection, tokens: list[UUID]) -> dict[UUID, fl
 
 
 async def _in_wake(
-    connection: Connection, sign: Jsonb | None
+    connection: Connection, wake_from: datetime, sign: Jsonb | None
 ) -> tuple[datetime, list[tuple[str, int, datetime]]]:
-    rows = await (await connection.execute(query("wake"), {"sign": sign})).fetchall()
+    asked = {"wake_from": wake_from, "sign": sign}
+    rows = await (await connection.execute(query("wake"), asked)).fetchall()
     return rows[0][0], [
         (lane, number, created_at) for _, lane, number, created_at in rows if lane is not None
     ]

@@ -20,7 +20,8 @@ BOTTOM = datetime(1, 1, 1, tzinfo=UTC)
 LOOK_SECONDS = 1.0  # a look at everything is due this often,
 LOOK_SHARE = 0.05  # unless it would take more than this share of the time
 IDLE_LOOKS = 3  # a service is idle until so many looks could have found something
-LATE_SECONDS = 5.0  # a moment to wake at may be written this long before its transaction ends
+WAKE_SECONDS = 1.0  # while there is work, what has come due is woken this often
+LATE_SECONDS = 2.0  # a moment to wake at may be written this long before its transaction ends
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -46,6 +47,21 @@ class Floors:
         self._look_due = clock()
         self._looked = False
         self._nothing_at = -math.inf
+        self._rose = False  # since the last wake
+        self._woken_at = -math.inf
+
+    @property
+    def woken_until(self) -> datetime:
+        """Until when, by the database's clock, all that slept has been woken for certain."""
+        return self._woken_until
+
+    @property
+    def wake_is_due(self) -> bool:
+        """True when so much may have come due since the last wake that a claim would have to pass over it.
+
+        The end of every lease is a moment to wake at; an old snapshot keeps those of leases long settled.
+        """
+        return self._rose and self._clock() - self._woken_at >= WAKE_SECONDS
 
     @property
     def are_idle(self) -> bool:
@@ -73,6 +89,7 @@ class Floors:
 
     def rise(self, created_at: datetime) -> None:
         """The first ready record of the lanes asked for was this one: none of them has one before it."""
+        self._rose = True
         for lane in self._asked:
             self._floors[lane] = min(created_at, self._fell.get(lane, created_at))
 
@@ -85,6 +102,7 @@ class Floors:
     def woken(self, until: datetime) -> None:
         """All that slept until that moment, by the database's clock, has been woken."""
         self._woken_until = until - timedelta(seconds=LATE_SECONDS)
+        self._woken_at, self._rose = self._clock(), False
 
     def hear(self, told: str) -> None:
         """Take a notification into account: a lane and when its record was created, in seconds since 1970.

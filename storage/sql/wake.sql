@@ -1,13 +1,14 @@
 -- What has come due joins those that wait for a claimer, so that a claim need not sort it again and again.
 -- A lapsed lease stays its holder's until somebody claims anew: token and lease are left alone. Tells how many
--- were woken, until which moment, and the first of each lane. With it goes the sign of life of the daemon that
--- asks, if it gives one, and whoever has given none for a day is forgotten.
+-- were woken, until which moment, and the first of each lane; what was due before `wake_from` was woken before.
+-- With it goes the sign of life of the daemon that asks, if it gives one, and whoever has given none for a day
+-- is forgotten.
 WITH clock AS MATERIALIZED (
     SELECT clock_timestamp() AS now
 ), due AS MATERIALIZED (
     SELECT id
     FROM records
-    WHERE wake_at <= (SELECT now FROM clock)
+    WHERE wake_at >= %(wake_from)s AND wake_at <= (SELECT now FROM clock)
         AND stop_code IS NULL AND deleted_at IS NULL AND milestone <> 'done'
     ORDER BY wake_at
     LIMIT 1000

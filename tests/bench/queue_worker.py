@@ -13,13 +13,15 @@ import trio
 
 from storage.claim import NoWork
 from storage.claims import Claims, Passage, Settled
+from storage.daemons import Sign
 from storage.database import Connection, Database, open_database, open_loop
 from storage.ending import Reached
 from storage.record import Advance, Milestone, Record
 from tests.bench.queue import FAILURES_LIMIT, LEASE_SECONDS, STATEMENT_SECONDS
 
 LANE = "whisper"
-WAKE_SECONDS = 10.0  # as the keeper does
+KEEPER_SECONDS = 10.0
+SIGN = Sign(host="bench", pid=1, beat_seconds=KEEPER_SECONDS, workers=1, lanes=())
 FINDINGS = Advance(operation={"slice": 1}, recognised_seconds=60.0, found_language="en", segments=())
 PASSAGE = Passage(gives=Milestone.DONE, next_lane=None, milestone_limit=3600.0, retry_delay=5.0)
 
@@ -38,6 +40,7 @@ async def obey(dsn: str, store: UUID) -> None:
             claimed_by="bench",
             failures_limit=FAILURES_LIMIT,
             leases={Milestone.TRANSCRIBE: LEASE_SECONDS},
+            sign=lambda: SIGN,
         )
         while line := await trio.to_thread.run_sync(sys.stdin.readline):
             sys.stdout.write(json.dumps(await _work(claims, int(line))) + "\n")
@@ -67,7 +70,7 @@ async def _work(claims: Claims, records: int) -> dict[str, float]:
     began = woken = time.perf_counter()
     await claims.wake()
     for _ in range(records):
-        if time.perf_counter() - woken > WAKE_SECONDS:
+        if time.perf_counter() - woken > KEEPER_SECONDS:
             woken = time.perf_counter()
             await claims.wake()
         asked = time.perf_counter()

@@ -202,8 +202,10 @@ async def test_a_daemon_that_works_wakes_what_is_due(database: Database) -> None
     claims = living(queue)
     await queue.record()
     sleeping = await queue.record(Milestone.TRANSCRIBE, wake_at=datetime(2026, 1, 1, tzinfo=UTC))
-    assert isinstance(await claims.claim(uuid4(), ["convert"]), Claim)
-    await claims.wake()
+    claim = await claims.claim(uuid4(), ["convert"])
+    assert isinstance(claim, Claim)
+    await claims.read(claim.record_id)
+    assert await claims.claim(uuid4(), ["convert"]) == NoWork()
     assert (await queue.row(sleeping))["wake_at"] is None
 
 

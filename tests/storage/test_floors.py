@@ -5,7 +5,7 @@ from uuid import uuid4
 
 import pytest
 
-from storage.floors import BOTTOM, IDLE_LOOKS, LATE_SECONDS, LOOK_SECONDS, Floors
+from storage.floors import BOTTOM, IDLE_LOOKS, LATE_SECONDS, LOOK_SECONDS, WAKE_SECONDS, Floors
 from tests.builders import NOON
 
 LATER = NOON + timedelta(hours=1)
@@ -130,3 +130,18 @@ def test_a_service_is_idle_once_a_look_at_everything_found_nothing(floors: Floor
         idle.append(floors.are_idle)
     clock.now += IDLE_LOOKS * LOOK_SECONDS
     assert [*idle, floors.are_idle] == [False, False, True, False]
+
+
+def test_a_wake_is_due_once_a_second_while_there_is_work(floors: Floors, clock: Clock) -> None:
+    """Not before the first record, and not again before the next one."""
+    due = [floors.wake_is_due]
+    floors.rise(NOON)
+    due.append(floors.wake_is_due)
+    floors.woken(NOON)
+    floors.rise(NOON)
+    due.append(floors.wake_is_due)
+    clock.now += WAKE_SECONDS
+    due.append(floors.wake_is_due)
+    floors.woken(NOON)
+    clock.now += WAKE_SECONDS
+    assert [*due, floors.wake_is_due] == [False, True, False, True, False]
