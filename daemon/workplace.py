@@ -1,10 +1,12 @@
 """Where an attempt works: its own fenced folder, and the tools its stage is handed."""
 
 import errno
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import PurePosixPath
 
+import trio
 from attrs import frozen
 
 from stages.stage import Children, Tools
@@ -25,9 +27,10 @@ class Workplace:
         """Fence a folder for this attempt, after sweeping those whose claims are gone; hand out the tools.
 
         Only who holds the claim may sweep: a folder of another token belongs to nobody now, unless the row
-        names it.
+        names it. The claim is ours until the deadline around the block at least.
         """
-        await self.store.sweep_attempts(record.id, keep={str(claim.token), *_named(record)})
+        until = time.monotonic() + trio.current_effective_deadline() - trio.current_time()
+        await self.store.sweep_attempts(record.id, keep={str(claim.token), *_named(record)}, until=until)
         folder = await self.store.attempt_folder(record.id, claim.token)
         try:
             yield Tools(

@@ -12,8 +12,10 @@
 import errno
 import fcntl
 import hashlib
+import math
 import os
 import shutil
+import time
 from collections.abc import AsyncIterator, Callable, Collection, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path, PurePosixPath
@@ -98,13 +100,16 @@ class Store:
         """
         return await self.in_thread(self._make_attempt_folder, record_id, token)
 
-    async def sweep_attempts(self, record_id: UUID, keep: Collection[str]) -> None:
+    async def sweep_attempts(
+        self, record_id: UUID, keep: Collection[str], *, until: float = math.inf
+    ) -> None:
         """Remove the folders of attempts whose claims are gone.
 
         `keep` holds folder names: of the current claim, and of every path the row names. The source is never
-        touched. Only who holds the record's claim knows all of them, so only the holder may sweep.
+        touched. Only who holds the record's claim knows all of them, so only the holder may sweep: `until` is
+        when the claim may end, on the system's monotonic clock, and nothing seen later than that is touched.
         """
-        await self.in_thread(self._sweep_attempts, record_id, frozenset(keep))
+        await self.in_thread(self._sweep_attempts, record_id, frozenset(keep), until)
 
     async def in_thread(self, work: Callable[..., T], *arguments: object) -> T:
         """Run file work in one of the store's few threads; it ends, cancelled or not, before this returns."""
@@ -117,8 +122,12 @@ class Store:
             fsync_folder(folder.parent)
         return folder
 
-    def _sweep_attempts(self, record_id: UUID, keep: frozenset[str]) -> None:
-        for entry in os.scandir(self.record_folder(record_id)):
+    def _sweep_attempts(self, record_id: UUID, keep: frozenset[str], until: float) -> None:
+        with os.scandir(self.record_folder(record_id)) as entries:
+            seen = list(entries)
+        if time.monotonic() >= until:  # a process that was suspended may see the folder of the next holder
+            return
+        for entry in seen:
             if entry.name != SOURCE and entry.name not in keep and entry.is_dir(follow_symlinks=False):
                 shutil.rmtree(entry.path)
 

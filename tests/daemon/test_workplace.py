@@ -1,11 +1,15 @@
 """An attempt's own folder, and the tools that its stage is handed."""
 
 import errno
+import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import cast
+from typing import Any, TypeVar, cast
 from uuid import UUID, uuid4
 
 import pytest
+import trio
+from attrs import evolve
 
 from daemon.workplace import Workplace
 from stages.stage import Children
@@ -13,6 +17,9 @@ from storage.audio import Store
 from storage.claim import Claim
 from storage.record import Record
 from tests.stages.nouns import a_record
+
+T = TypeVar("T")
+NEXT_HOLDER = str(uuid4())
 
 
 @pytest.fixture
@@ -72,6 +79,33 @@ async def test_folders_of_claims_that_are_gone_are_swept(workplace: Workplace) -
         (folder / str(token) / "audio.w64").write_bytes(b"audio")
     async with workplace.tools(claim, record):
         assert {entry.name for entry in folder.iterdir()} == {"source", str(audio), str(claim.token)}
+
+
+class SuspendedStore(Store):
+    """Runs on a machine that stands still at the worst moment, while another daemon takes the record over."""
+
+    async def in_thread(self, work: Callable[..., T], *arguments: Any) -> T:
+        """Stand still, then do it."""
+        if work == self._sweep_attempts:
+            time.sleep(0.1)  # noqa: ASYNC251 - nothing of this process goes on
+            (self.record_folder(arguments[0]) / NEXT_HOLDER).mkdir(exist_ok=True)
+            (self.record_folder(arguments[0]) / NEXT_HOLDER / "audio.w64").touch()
+        return await super().in_thread(work, *arguments)
+
+
+async def test_a_suspended_process_sweeps_nothing_of_the_next_holder(workplace: Workplace) -> None:
+    """It goes on where it stood, past its lease: what it sees then is not its own to judge."""
+    claim, record = held(workplace)
+    store = SuspendedStore(id=workplace.store.id, root=workplace.store.root)
+    late = evolve(workplace, store=store)
+    with trio.move_on_after(0.05) as lease:
+        async with late.tools(claim, record):
+            await trio.sleep_forever()
+    assert lease.cancelled_caught
+    assert (store.record_folder(record.id) / NEXT_HOLDER / "audio.w64").exists()
+    with trio.move_on_after(5):
+        async with late.tools(claim, record):
+            assert not (store.record_folder(record.id) / NEXT_HOLDER).exists()
 
 
 @pytest.mark.parametrize("ended_by", [None, ValueError])
