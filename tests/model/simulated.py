@@ -61,9 +61,9 @@ class _Shelf:
         """Name a file."""
         return Path("/nowhere", relative)
 
-    async def sweep_attempts(self, record_id: UUID, keep: Collection[str]) -> None:
+    async def sweep_attempts(self, record_id: UUID, keep: Collection[str], *, until: float) -> None:
         """Remove nothing."""
-        del record_id, keep
+        del record_id, keep, until
         await trio.lowlevel.checkpoint()
 
     async def attempt_folder(self, record_id: UUID, token: UUID) -> _Folder:
