@@ -30,7 +30,10 @@ _INDENT = " " * 4
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
 @with_settings
 def command(settings: Settings, record: UUID, *, as_json: bool) -> None:
-    """Tell why the record ID is where it is, and what keeps it from being claimed."""
+    """Tell why a record does not move.
+
+    It shows where the record is, who holds it, what failed, and each condition that keeps it from being claimed.
+    """
 
     async def work(database: Database) -> Facts:
         found = await read_facts(database, record)
