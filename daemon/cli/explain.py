@@ -32,7 +32,7 @@ _INDENT = " " * 4
 def command(settings: Settings, record: UUID, *, as_json: bool) -> None:
     """Tell why a record does not move.
 
-    It shows where the record is, who holds it, what failed, and each condition that keeps it from being claimed.
+    It shows where the record is, who holds it, what failed, and what keeps it from being claimed.
     """
 
     async def work(database: Database) -> Facts:
