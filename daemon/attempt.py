@@ -63,10 +63,11 @@ class Attempts:
             if ending is None:
                 ending, leaving = await self._work(taken, stage)
             held: Ending = ClaimLost()
+            settling = trio.current_time()
             with trio.move_on_after(self.settings.settle_seconds, shield=True) as patience:
-                held = await self._settle(taken, stage, ending, started)
+                held = await self._settle(taken, stage, ending, started, patience)
             if patience.cancelled_caught:
-                log.error("settle.given_up", after_seconds=self.settings.settle_seconds)
+                log.error("settle.given_up", after_seconds=round(trio.current_time() - settling, 1))
                 taken.hold.unpaid = isinstance(ending, GivenBack)
             self.metrics.attempt_ended(stage.name, MARKS[type(held)], trio.current_time() - started)
         if leaving is not None:
@@ -109,8 +110,13 @@ class Attempts:
         elif away := [error for error in own if isinstance(error, MeansAway)]:
             lane.lacked(away[0])
 
-    async def _settle(self, taken: Taken, stage: Stage, ending: Ending, started: float) -> Ending:
-        """Write the end, once, however often it must be tried; return the end that holds."""
+    async def _settle(
+        self, taken: Taken, stage: Stage, ending: Ending, started: float, patience: trio.CancelScope
+    ) -> Ending:
+        """Write the end, once, however often it must be tried; return the end that holds.
+
+        A service that has crashed may have taken its database along: then the patience is the crash's.
+        """
         claim, record = taken.claim, taken.record
         passage = Passage(
             gives=stage.gives,
@@ -133,6 +139,7 @@ class Attempts:
             except DatabaseUnavailable as error:
                 log.debug("settle.answer_lost", reason=str(error))
                 self.outage.noticed(error, asked_at)
+                patience.deadline = min(patience.deadline, self.stop.crash_ends_at)
                 await trio.sleep(SETTLE_PAUSE_SECONDS)
                 continue
             self.outage.over()

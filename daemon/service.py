@@ -128,6 +128,7 @@ async def _say_farewell(ground: Ground, run: str) -> None:
 async def _start_support(support: trio.Nursery, ground: Ground, parts: Parts, *, doors: bool) -> None:
     settings = ground.settings
     await support.start(parts.lanes.probe, ground.line)
+    support.start_soon(ground.stop.notice_crash, settings.work.exit_seconds)
     support.start_soon(parts.keeper.keep, settings.work.renew_seconds)
     support.start_soon(parts.bell.listen, ground.database)
     support.start_soon(_ring_at_the_stop, ground.stop, parts)

@@ -9,8 +9,11 @@ The exit formula, in seconds from the first signal (`exit_budget`)::
 
 When `grace + exit` is over with something still undone, what is owed is written and the process ends hard:
 a driver that waits for a dead server must not keep us.
+
+A crash has the exit's time too: what cannot be settled within it is left to its lease, and stays counted.
 """
 
+import math
 import os
 import signal
 from collections.abc import Callable
@@ -39,6 +42,8 @@ class Stop:
         """Begin with nobody having asked."""
         self._asked = trio.Event()
         self._hurried = trio.Event()
+        self.crash_ends_at = math.inf
+        """By Trio's clock: when a service that crashed waits for its database no longer."""
 
     @property
     def asked(self) -> bool:
@@ -59,6 +64,14 @@ class Stop:
     async def wait(self) -> None:
         """Wait until a stop is asked for."""
         await self._asked.wait()
+
+    async def notice_crash(self, exit_seconds: float) -> None:
+        """Wait to be cancelled: where nobody asked for a stop, that is a crash, and its time begins."""
+        try:
+            await trio.sleep_forever()
+        finally:
+            if not self.asked:
+                self.crash_ends_at = trio.current_time() + exit_seconds
 
     async def hear_signals(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Turn SIGTERM and SIGINT into requests, for ever."""

@@ -17,7 +17,7 @@ from daemon.parts import Ground
 from daemon.service import serve
 from daemon.settings import DatabaseSettings, Settings, WorkSettings
 from stages.stage import Stage
-from storage.errors import MeansAway
+from storage.errors import EmbeddedPostgresFailed, MeansAway
 from storage.folder import StateFolder
 from storage.record import Milestone
 from tests.builders import Queue, ask, claims_of, put_account
@@ -94,6 +94,11 @@ def loud(entries: list[EventDict]) -> list[str]:
     return [entry["event"] for entry in entries if entry["log_level"] in ("warning", "error", "critical")]
 
 
+def of_a_kind(entries: list[EventDict], event: str) -> int:
+    """Return how often an event was told."""
+    return sum(entry["event"] == event for entry in entries)
+
+
 def of_the_service(entries: list[EventDict]) -> list[str]:
     """Return what was told of the service as a whole."""
     return [entry["event"] for entry in entries if entry["event"].startswith("service.")]
@@ -126,7 +131,7 @@ async def test_s_p4_a_crash_elsewhere_spends_the_attempt(
 
     async def visit(ground: Ground, queue: Queue) -> None:
         records.extend([await put_record(ground, queue) for _ in range(2)])
-        await until(lambda: _claimed(queue, 2))
+        await until(lambda: _read(told, 2))
         await ask(ground.database, "ALTER TABLE records DROP COLUMN hotwords")
         await ask(
             ground.database,
@@ -147,9 +152,36 @@ async def test_s_p4_a_crash_elsewhere_spends_the_attempt(
     assert list((settings.state / "owed").iterdir()) == [], "nothing is given back"
 
 
+async def test_the_death_of_our_postgresql_ends_the_service_soon(
+    reachable: Path, told: list[EventDict]
+) -> None:
+    """An attempt that cannot be settled any more keeps nobody, however patient a settle may be."""
+    settings = Settings(
+        state=reachable / "dying",
+        work=WorkSettings(poll_seconds=0.05, exit_seconds=1.0, settle_seconds=900.0),
+    )
+
+    async def visit(ground: Ground, queue: Queue) -> None:
+        await put_record(ground, queue)
+        await until(lambda: _read(told, 1))
+        words = (ground.folder.postgres / "data" / "postmaster.pid").read_text("ascii")
+        os.kill(int(words.split()[0]), signal.SIGKILL)
+        await trio.sleep_forever()
+
+    with pytest.RaisesGroup(EmbeddedPostgresFailed, flatten_subgroups=True):
+        await run(settings, visit, Told(takes=Milestone.CREATED, play=hang))
+    [given_up] = [entry for entry in told if entry["event"] == "settle.given_up"]
+    assert given_up["after_seconds"] < settings.work.exit_seconds + settings.database.call_seconds
+    assert list((settings.state / "owed").iterdir()) == [], "a crash gives nothing back"
+
+
 async def _claimed(queue: Queue, count: int) -> bool:
     [row] = await ask(queue.database, "SELECT count(*) AS held FROM records WHERE claim_token IS NOT NULL")
     return bool(row["held"] == count)
+
+
+async def _read(told: list[EventDict], count: int) -> bool:
+    return of_a_kind(told, "record.claimed") == count
 
 
 def _another_row() -> str:
