@@ -12,8 +12,10 @@ from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from storage.database import Database
+from tests.model.fake_subject import FakeSubject
 from tests.model.machine import ProtocolMachine
-from tests.model.subjects import FakeSubject, Subject, World, real_subject
+from tests.model.real_subject import real_subject
+from tests.model.subjects import Subject, World
 
 STEPS = 50
 USUAL = settings(

@@ -226,6 +226,8 @@ class World:
         """A stage is no longer at work."""
         if running in self.running.get(record_id, ()):
             self.running[record_id].remove(running)
+        if running.fenced and self.now > self.known[running.token].until:
+            self.fault(f"{running.token} was worked on when its lease may have been over")
         told_at = self.known[running.token].told_lost_at
         if running.fenced and told_at is not None and self.now > told_at + 0.001:
             self.fault(f"{running.token} was worked on after it was known to be lost")
