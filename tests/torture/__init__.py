@@ -1,1 +1,1 @@
-"""Real daemons on a real PostgreSQL under every fault a machine, an operator and an owner can make."""
+"""Real daemons on a real PostgreSQL, and all that may happen to them; then the events must add up."""
