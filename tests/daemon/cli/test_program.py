@@ -61,6 +61,18 @@ def test_the_overview_says_what_each_command_says_of_itself(capsys: pytest.Captu
         ),
         (["token", "issue"], "rubezh: missing argument 'ACCOUNT'; see: rubezh token issue --help\n"),
         (
+            ["account", "list", "--state", ""],
+            "rubezh: invalid value for '--state': an empty name names nothing; see: rubezh account list",
+        ),
+        (
+            ["transcribe", ""],
+            "rubezh: invalid value for 'FILE...': an empty name names nothing; see: rubezh transcribe",
+        ),
+        (
+            ["transcribe", "a.wav", "-o", ""],
+            "rubezh: invalid value for '-o' / '--output': an empty name names nothing; see: rubezh",
+        ),
+        (
             ["account", "list", "--colour"],
             "rubezh: no such option '--colour'; see: rubezh account list --help\n",
         ),
