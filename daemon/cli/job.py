@@ -29,6 +29,11 @@ from storage.readiness import Readiness, read_readiness, read_segments
 from storage.record import Milestone, Stop
 
 LOOK_SECONDS = 0.5
+_CAUTIONS = {
+    "silent": "nothing is said in it",
+    "cut_short": "it seems cut off: it holds less than it declares",
+    "bad_packets": "damaged pieces of it were left out",
+}
 _REASON_CELLS = 400  # the whole of a reason is in `rubezh records show`
 
 
@@ -69,6 +74,7 @@ class Job:
         self._form, self._options, self._display = form, options, display
         self._delivered = 0
         self.faults: list[str] = []
+        self.cautions: list[str] = []  # what a person should know of recordings that have their texts
         self.looked_at = -math.inf  # by Trio's clock: the last time the database answered
 
     @property
@@ -114,6 +120,8 @@ class Job:
         elif found.milestone is Milestone.DONE:
             segments = await read_segments(site.database, record_id, account.id)
             recording.ending = Text(EXPORTERS[self._form](segments, _about(found)))
+            name = file_name(recording.path)
+            self.cautions += [f"{name}: {_CAUTIONS.get(code, code)}" for code in found.warnings]
 
     def _deliver(self, recording: _Recording) -> None:
         match recording.ending:

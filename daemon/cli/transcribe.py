@@ -7,7 +7,7 @@ import trio
 
 from daemon.cli.inputs import checked_inputs
 from daemon.cli.job import Job
-from daemon.cli.options import log_for_a_person, with_settings
+from daemon.cli.options import NamedPath, log_for_a_person, with_settings
 from daemon.cli.outputs import planned_outputs
 from daemon.cli.progress import display_for
 from daemon.cli.words import tell
@@ -20,9 +20,7 @@ DONE, FAILED, INTERRUPTED = 0, 1, 130
 
 
 @click.command(name="transcribe")
-@click.argument(
-    "files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path, readable=False)
-)
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=NamedPath())
 @click.option(
     "--format",
     "form",
@@ -35,7 +33,7 @@ DONE, FAILED, INTERRUPTED = 0, 1, 130
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path, readable=False),
+    type=NamedPath(),
     metavar="FILE|FOLDER",
     help="Write there; a folder gets a file for each recording.",
 )
@@ -59,5 +57,5 @@ def command(
     if not job.is_done:
         tell("interrupted; the same command continues")
         return INTERRUPTED
-    tell("\n".join(job.faults))
+    tell("\n".join((*job.cautions, *job.faults)))
     return FAILED if job.faults else DONE

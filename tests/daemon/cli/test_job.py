@@ -152,6 +152,26 @@ async def test_a_stopped_record_tells_the_cause_and_the_way_on(site: Site, tmp_p
     assert again.faults == job.faults
 
 
+async def test_what_a_person_should_know_of_a_recording_is_told_and_is_no_fault(
+    site: Site, tmp_path: Path
+) -> None:
+    """Nothing said, an end that is missing, pieces left out: the text is there all the same."""
+    job = job_of(recordings(tmp_path, "one", "two", "three"))
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(job.run, site)
+        made = await known(site, 3)
+        await change(site.database, made["a.wav"], DONE.replace("'x'", "''"))
+        await change(site.database, made["b.wav"], "audio_warnings = '{cut_short,bad_packets}'")
+        await finish(site, made["b.wav"], "Half a text.")
+        await finish(site, made["c.wav"], "Text.")
+    assert job.faults == []
+    assert sorted(job.cautions) == [
+        f"{tmp_path}/a.wav: nothing is said in it",
+        f"{tmp_path}/b.wav: damaged pieces of it were left out",
+        f"{tmp_path}/b.wav: it seems cut off: it holds less than it declares",
+    ]
+
+
 async def test_a_record_that_is_deleted_meanwhile_is_not_waited_for(site: Site, tmp_path: Path) -> None:
     """The way to have it back is told; the same command afterwards begins a new record."""
     paths = recordings(tmp_path, "one")
