@@ -11,8 +11,8 @@ from typing import Any
 from attrs import Attribute, field, frozen
 
 from daemon.structuring import Faulty, Range, structure
-from storage.errors import SettingsRefused
-from storage.folder import default_state_folder
+from storage.errors import SettingsRefused, StateFolderRefused
+from storage.folder import default_state_folder, home_folder
 
 _HOST_AND_PORT = re.compile(r"(?P<host>\[[0-9A-Fa-f:.%\w]+\]|[^\s:\[\]/]+):(?P<port>[0-9]{1,5})", re.ASCII)
 _LAST_PORT = 65535
@@ -119,7 +119,12 @@ def default_file(environment: Mapping[str, str]) -> Path | None:
         usual = Path("/etc/rubezh/rubezh.toml")
     else:
         base = Path(environment.get("XDG_CONFIG_HOME", ""))
-        usual = (base if base.is_absolute() else Path.home() / ".config") / "rubezh" / "rubezh.toml"
+        if not base.is_absolute():
+            try:
+                base = home_folder() / ".config"
+            except StateFolderRefused:  # where there is no home, there is no usual file
+                return None
+        usual = base / "rubezh" / "rubezh.toml"
     return usual if usual.exists() else None
 
 

@@ -19,7 +19,21 @@ def default_state_folder() -> Path:
     if os.geteuid() == 0:
         return Path("/var/lib/rubezh")
     base = os.environ.get("XDG_STATE_HOME", "")
-    return (Path(base) if Path(base).is_absolute() else Path.home() / ".local" / "state") / "rubezh"
+    return (Path(base) if Path(base).is_absolute() else home_folder() / ".local" / "state") / "rubezh"
+
+
+def home_folder() -> Path:
+    """Return the user's home folder; raises `StateFolderRefused` where the system knows of none."""
+    try:
+        home = Path.home()
+    except RuntimeError:  # pathlib's own, for a user the system has no entry for
+        home = None
+    if home is None or not home.is_absolute():
+        raise StateFolderRefused(
+            f"user {os.geteuid()} has no home folder to keep anything in; "
+            "name one in HOME, or a state folder with --state"
+        )
+    return home
 
 
 def _absolute(path: Path | str) -> Path:

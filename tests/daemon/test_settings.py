@@ -224,6 +224,9 @@ def test_a_named_file_must_be_there_and_the_usual_one_need_not(
     usual.mkdir(parents=True)
     written(usual, "[work]\nworkers = 9\n")
     assert load_settings().work.workers == 9
+    monkeypatch.setenv("XDG_CONFIG_HOME", "")
+    monkeypatch.setenv("HOME", "relative")
+    assert load_settings(state=tmp_path).work == Settings(state=tmp_path).work
     monkeypatch.setenv("RUBEZH_CONFIG", str(tmp_path / "gone.toml"))
     with pytest.raises(SettingsRefused, match=r"gone\.toml: cannot be read"):
         load_settings()

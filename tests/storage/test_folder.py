@@ -138,3 +138,18 @@ def test_the_default_follows_the_user(monkeypatch: pytest.MonkeyPatch, tmp_path:
     assert default_state_folder() == tmp_path / ".local" / "state" / "rubezh"
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "x"))
     assert default_state_folder() == tmp_path / "x" / "rubezh"
+
+
+@pytest.mark.parametrize("home", [None, "relative"])
+def test_who_has_no_home_is_told_what_to_name(monkeypatch: pytest.MonkeyPatch, home: str | None) -> None:
+    """As in a container, where the user is a bare number."""
+    nobodys = 2**31 - 5
+    monkeypatch.setattr(os, "geteuid", lambda: nobodys)
+    monkeypatch.setattr(os, "getuid", lambda: nobodys)
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    if home is None:
+        monkeypatch.delenv("HOME", raising=False)
+    else:
+        monkeypatch.setenv("HOME", home)
+    with pytest.raises(StateFolderRefused, match=f"user {nobodys} has no home folder .* with --state$"):
+        default_state_folder()
