@@ -19,12 +19,15 @@ from storage.sql import query
 
 SECRET_PREFIX = "rbz_"  # noqa: S105 - what every secret begins with, so that leaked ones can be searched for
 _SECRET_BYTES = 32
+MOST_LETTERS = 200  # of the name of an account or a token
 
 
 async def add_account(database: Database, name: str) -> Account:
-    """Make an account; raises Refused when the name is empty, taken, or no text for a database."""
+    """Make an account; raises Refused when the name is empty, taken, too long or no text for a database."""
     if not name.strip() or not name.isprintable():
         raise Refused("an account needs a name of printable letters; give it one")
+    if len(name) > MOST_LETTERS:
+        raise Refused(f"an account's name may have {MOST_LETTERS} letters, this has {len(name)}; shorten it")
     account = await database.transact(_in_add_account, name)
     if account is None:
         raise Refused(f"there is an account named {name!r} already; choose another name")

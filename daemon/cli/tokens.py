@@ -13,7 +13,7 @@ from daemon.cli.options import with_settings
 from daemon.cli.words import json_document, moment, put, table, tell, terminal_width
 from daemon.settings import Settings
 from storage.account import Token
-from storage.accounts import issue_token, list_tokens, revoke_token
+from storage.accounts import MOST_LETTERS, issue_token, list_tokens, revoke_token
 from storage.database import Database
 from storage.errors import Refused
 
@@ -39,6 +39,8 @@ def issue(settings: Settings, account: str, name: str, expires_days: int | None)
     """Issue a token to ACCOUNT and print its secret, this once."""
     if not name.isprintable():
         raise Refused("a token's name must be printable letters; give it another --name")
+    if len(name) > MOST_LETTERS:
+        raise Refused(f"a token's name may have {MOST_LETTERS} letters, this has {len(name)}; shorten --name")
     until = None if expires_days is None else datetime.now(UTC) + timedelta(days=expires_days)
 
     async def work(database: Database) -> tuple[Token, str]:

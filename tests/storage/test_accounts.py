@@ -108,6 +108,13 @@ async def test_a_name_must_be_printable(database: Database, name: str) -> None:
         await add_account(database, name)
 
 
+async def test_a_name_has_a_length_that_can_be_shown(database: Database) -> None:
+    """The longest that may be, and one more."""
+    assert (await add_account(database, "я" * 200)).name == "я" * 200
+    with pytest.raises(Refused, match="may have 200 letters, this has 201; shorten it"):
+        await add_account(database, "я" * 201)
+
+
 async def test_a_taken_name_is_refused(database: Database) -> None:
     """Two accounts never share a name."""
     await add_account(database, "anna")

@@ -61,6 +61,17 @@ def test_a_secret_is_the_only_thing_on_stdout_and_opens_the_doors(
     assert secret not in rubezh("token", "list", "anna", "--json").out
 
 
+def test_a_token_has_a_name_that_can_be_shown(rubezh: Rubezh) -> None:
+    """Printable, and not without end; nothing is issued otherwise."""
+    rubezh("account", "add", "anna")
+    for name, told in (
+        ("a\nb", "a token's name must be printable letters; give it another --name"),
+        ("x" * 201, "a token's name may have 200 letters, this has 201; shorten --name"),
+    ):
+        assert rubezh("token", "issue", "anna", "--name", name) == Ran(2, "", f"rubezh: {told}\n")
+    assert rubezh("token", "list", "anna", "--json").json == []
+
+
 def test_what_is_not_there_is_told_in_a_sentence(rubezh: Rubezh) -> None:
     """Unknown accounts and tokens are bad input, and the way to the known ones is told."""
     nobody = "rubezh: there is no account named 'bob'; see: rubezh account list\n"
