@@ -30,9 +30,10 @@ from tests.wire import Failing, Fault, Towards, Wire, open_wire
 
 CALL_SECONDS: Final = 0.5
 LATE_SECONDS: Final = 0.8  # past the deadline of a call
-# A call is cancelled at its deadline, again a second after it, and has ended when that is done.
-LONGEST_SECONDS: Final = CALL_SECONDS + 1.0
-SLACK_SECONDS: Final = 1.0  # this machine may be busy
+# A call is cancelled at its deadline, again a second after it and every second from then on. The driver by
+# itself would wait for ten seconds; in between is room for a machine that is busy.
+LONGEST_SECONDS: Final = CALL_SECONDS + 2.0
+SLACK_SECONDS: Final = 4.0
 SIDE_BY_SIDE: Final = 12
 
 
@@ -116,9 +117,9 @@ async def at_every_message(lay: Lay, once: Try, failing: Failing, messages: int)
     It goes on, in each direction, until it has been done undisturbed.
     """
     async with lay() as bench:
-        await once(bench)
+        while sum(bench.passed.values()) < messages:  # a busy machine may miss a deadline by itself
+            await once(bench)
         passed = bench.passed
-    assert sum(passed.values()) >= messages
     coming = deque(
         Fault(failing, towards, number) for towards, count in passed.items() for number in range(count + 1)
     )
