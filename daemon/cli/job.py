@@ -39,9 +39,10 @@ _REASON_CELLS = 400  # the whole of a reason is in `rubezh records show`
 
 @frozen
 class Text:
-    """A recording's transcript, in the form that was asked for."""
+    """A recording's transcript, in the form that was asked for, and what a person should know of it."""
 
     text: str
+    cautions: tuple[str, ...]
 
 
 @frozen
@@ -119,11 +120,15 @@ class Job:
             recording.ending = Fault(_why_stopped(recording.path, found, found.stop))
         elif found.milestone is Milestone.DONE:
             segments = await read_segments(site.database, record_id, account.id)
-            recording.ending = Text(EXPORTERS[self._form](segments, _about(found)))
             name = file_name(recording.path)
-            self.cautions += [f"{name}: {_CAUTIONS.get(code, code)}" for code in found.warnings]
+            recording.ending = Text(
+                EXPORTERS[self._form](segments, _about(found)),
+                tuple(f"{name}: {_CAUTIONS.get(code, code)}" for code in found.warnings),
+            )
 
     def _deliver(self, recording: _Recording) -> None:
+        if isinstance(recording.ending, Text):
+            self.cautions += recording.ending.cautions
         match recording.ending:
             case Text(text) if recording.place is None:
                 apart = "\n" if self._form == "txt" and self._delivered else ""
