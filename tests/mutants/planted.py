@@ -239,6 +239,23 @@ MUTANTS: Final = (
         ),
     ),
     Mutant(
+        "a suspended process sweeps what the next holder has made",
+        "tests/daemon/test_workplace.py::test_a_suspended_process_sweeps_nothing_of_the_next_holder",
+        (Edit("storage/audio.py", "        if time.monotonic() >= until:", "        if False:"),),
+    ),
+    Mutant(
+        "a program that vanishes in a transaction keeps its record locked",
+        "tests/storage/test_database.py"
+        "::test_a_program_that_vanishes_in_mid_transaction_keeps_nothing_locked",
+        (
+            Edit(
+                "storage/database.py",
+                'idle_in_transaction_session_timeout={int(call_seconds * 1000)} "',
+                'idle_in_transaction_session_timeout=0 "',
+            ),
+        ),
+    ),
+    Mutant(
         "an accept said again makes a second record, or an error",
         "tests/storage/test_submissions.py::test_s_i5_an_unknown_commit_is_looked_up[cuts0]",
         (_sql("submission_accepted", "    ON CONFLICT (id) DO NOTHING\n", ""),),
