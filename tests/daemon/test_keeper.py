@@ -112,12 +112,12 @@ async def test_an_attempt_that_is_settled_during_a_renewal_is_none_of_its_busine
         taken = await house.workers.look(keeping)
 
         async def settle() -> None:
-            await house.keeper._claims.give_back(taken.claim.token, "settled meanwhile")  # type: ignore[union-attr]  # noqa: SLF001
+            await house.keeper._claims.give_back(taken.claim.token, "settled meanwhile")  # type: ignore[union-attr]  # noqa: SLF001 - nobody else may see them
             keeping.close()
 
         house.door.then("renew", first(settle))
         await house.keeper.renew()
-        assert house.keeper._holds == {}  # noqa: SLF001
+        assert house.keeper._holds == {}  # noqa: SLF001 - nobody else may see them
 
 
 async def test_the_keeper_keeps_work_alive_far_past_its_first_lease(
@@ -226,7 +226,7 @@ async def test_a_give_back_whose_answer_was_lost_is_not_done_twice(
     record = await house.record(failures=1)
     with ExitStack() as keeping:
         taken = await house.workers.look(keeping)
-    house.keeper.give_back_later(taken.claim.token)  # type: ignore[union-attr]
+    house.keeper.give_back_later(taken.claim.token)  # type: ignore[union-attr]  # it was taken
     house.door.then("give_back", answer_lost)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(house.keeper.keep, 10.0)
@@ -287,7 +287,7 @@ async def test_a_token_is_never_held_and_owed_at_once(autojump_clock: MockClock,
         hold.unpaid = True
         assert house.debts.open_at(0) == []
     assert house.debts.open_at(0) == [token]
-    assert house.keeper._holds == {}  # noqa: SLF001
+    assert house.keeper._holds == {}  # noqa: SLF001 - nobody else may see them
 
 
 async def test_a_late_give_back_says_why(database: Database, tmp_path: Path) -> None:

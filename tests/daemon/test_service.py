@@ -260,7 +260,7 @@ async def test_no_exception_of_a_stage_ends_the_service(settings: Settings, told
             del record, tools
             raise next(errors)
 
-    await run(settings, visit, Told(takes=Milestone.CREATED, play=Raising()))  # type: ignore[arg-type]
+    await run(settings, visit, Told(takes=Milestone.CREATED, play=Raising()))  # type: ignore[arg-type]  # a wrong one on purpose
     assert loud(told) == ["record.failed"] * 4
 
 
@@ -318,7 +318,7 @@ async def test_a_cleanup_that_fails_at_the_stop_is_told_and_given_back(
         del record, tools
         await RAISING["cleanup"]()
 
-    await run(settings, visit, Told(takes=Milestone.CREATED, play=play))  # type: ignore[arg-type]
+    await run(settings, visit, Told(takes=Milestone.CREATED, play=play))  # type: ignore[arg-type]  # a wrong one on purpose
     assert failures_of(dsn, records[0]) == 0
     assert loud(told) == ["record.cleanup_failed"]
 

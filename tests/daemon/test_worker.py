@@ -356,7 +356,7 @@ async def test_a_fault_of_ours_in_a_claim_ends_the_service(autojump_clock: MockC
     with pytest.RaisesGroup(pytest.RaisesGroup(pytest.RaisesGroup(KeyError))):
         async with house.serving():
             await trio.sleep(10)
-    assert house.keeper._holds == {}  # noqa: SLF001
+    assert house.keeper._holds == {}  # noqa: SLF001 - nobody else may see them
 
 
 # Turns, slots and the bell.

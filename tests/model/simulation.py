@@ -96,7 +96,7 @@ def run(seed: int, *, keep_lines: bool = False) -> Run:
 @contextmanager
 def _scheduled_by(seed: int) -> Iterator[None]:
     """Have Trio take its tasks in an order that comes again, by the only way it has for that."""
-    chance = scheduler._r  # noqa: SLF001
+    chance = scheduler._r  # noqa: SLF001 - Trio lets tests seed it
     before = chance.getstate()
     chance.seed(seed)
     with patch.object(scheduler, "_ALLOW_DETERMINISTIC_SCHEDULING", new=True):
@@ -104,7 +104,7 @@ def _scheduled_by(seed: int) -> Iterator[None]:
     chance.setstate(before)
 
 
-async def _live(chance: random.Random, folder: Path, keep_lines: bool) -> World:  # noqa: FBT001
+async def _live(chance: random.Random, folder: Path, keep_lines: bool) -> World:  # noqa: FBT001 - called here alone
     world = World(plan=a_plan(chance), chance=chance, store=FakeStore(), lines=[] if keep_lines else None)
     world.trace(str(world.plan))
     machines = []

@@ -80,8 +80,8 @@ MUTANTS: Final = (
             ),
             Edit(
                 "storage/settling.py",
-                "                raise _NothingWrittenError  # noqa",
-                "                return None  # noqa",
+                "                raise _NothingWrittenError  #",
+                "                return None  #",
             ),
         ),
     ),

@@ -18,15 +18,15 @@ _TRUE_TIME, _TRUE_TIME_NS = time.time, time.time_ns
 time.time = lambda: _TRUE_TIME() + _OFF_BY
 time.time_ns = lambda: _TRUE_TIME_NS() + int(_OFF_BY * 1e9)
 
-import trio  # noqa: E402
-from attrs import frozen  # noqa: E402
+import trio  # noqa: E402 - the clock first
+from attrs import frozen  # noqa: E402 - the clock first
 
-from daemon.journal import configure  # noqa: E402
-from daemon.service import serve  # noqa: E402
-from daemon.settings import load_settings  # noqa: E402
-from stages.stage import Deferred, Hopeless, Outcome, Reached, Stage, Tools  # noqa: E402
-from storage.errors import MeansAway, StageFailed, Unavailable  # noqa: E402
-from storage.record import (  # noqa: E402
+from daemon.journal import configure  # noqa: E402 - the clock first
+from daemon.service import serve  # noqa: E402 - the clock first
+from daemon.settings import load_settings  # noqa: E402 - the clock first
+from stages.stage import Deferred, Hopeless, Outcome, Reached, Stage, Tools  # noqa: E402 - the clock first
+from storage.errors import MeansAway, StageFailed, Unavailable  # noqa: E402 - the clock first
+from storage.record import (  # noqa: E402 - the clock first
     Advance,
     Conversion,
     Milestone,
@@ -35,7 +35,7 @@ from storage.record import (  # noqa: E402
     Segment,
     StopCode,
 )
-from tests.torture.terms import UNAVAILABLE  # noqa: E402
+from tests.torture.terms import UNAVAILABLE  # noqa: E402 - the clock first
 
 ATTEMPT_SECONDS = 1.5
 CHANCE = random.Random()  # noqa: S311 - whims are no secret
