@@ -245,12 +245,12 @@ def _cases(names: Iterable[str], telling: Mapping[Failing, Collection[str]]) -> 
 
 
 TELLING_COURSES: Final = {
-    Failing.CUT: ("reached", "failed", "given back", "exhausted", "lost"),
+    Failing.CUT: ("reached", "given back", "lost"),
     Failing.SWALLOW: ("reached",),
     Failing.DELAY: ("reached", "given back"),
 }
 TELLING_CALLS: Final = {
-    Failing.CUT: ("renew", "wake", "give back", "accept or find", "stop", "lift", "delete", "undelete"),
+    Failing.CUT: ("renew", "wake", "give back", "accept or find", "stop", "delete"),
     Failing.SWALLOW: ("give back",),
     Failing.DELAY: ("accept or find", "give back"),
 }

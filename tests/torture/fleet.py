@@ -125,10 +125,10 @@ class Fleet:
         said = daemon.log_file.read_text("utf-8", "replace")
         for event in TOLD:
             self._counts[event] += said.count(f'"event":"{event}"') + said.count(f'"event": "{event}"')
-        code = daemon.process.returncode
+        code = daemon.process.returncode  # a stop may come before Python has heard of signals
         if code == UNAVAILABLE:
             self._counts["found no database"] += 1
-        elif code not in (0, -signal.SIGKILL) and "service.ended_hard" not in said:
+        elif code not in (0, -signal.SIGKILL, -signal.SIGTERM) and "service.ended_hard" not in said:
             self.faults.append(f"a daemon crashed ({code}): {said[-3000:]}")
         daemon.log_file.unlink()
         seat.rig.daemons.remove(daemon)
