@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
+import hypothesis
 import psycopg
 import pytest
 import trio
@@ -21,6 +22,9 @@ from storage.mounting import mount_store
 
 TEMPLATE = "rubezh_template"
 OUTER = "RUBEZH_TEST_CLUSTER"
+
+hypothesis.settings.register_profile("unhurried", deadline=None)  # a busy machine is no fault of a property
+hypothesis.settings.load_profile("unhurried")
 
 
 def dsn_of(cluster: str, database: str) -> str:

@@ -1,6 +1,6 @@
 """A stamp may add silence, where it is believed, and can do nothing else."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stages.media.timeline import Timeline
@@ -34,7 +34,6 @@ def test_a_stamp_past_the_end_adds_nothing() -> None:
 STAMPS = st.one_of(st.none(), st.floats(-1e9, 1e9))
 
 
-@settings(deadline=None)  # a busy machine is no fault of the arithmetic
 @given(st.lists(st.tuples(STAMPS, st.integers(1, 200_000)), max_size=50))
 def test_a_copy_is_bounded_whatever_the_stamps_say(pieces: list[tuple[float | None, int]]) -> None:
     """It is never shorter than what was decoded, nor longer than that plus the whole line."""
