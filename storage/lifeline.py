@@ -51,12 +51,18 @@ def become(uid: int, gid: int) -> None:
 
 
 def keep_within(limits: Mapping[str, int]) -> None:
-    """Set the limits (`memory`, `file` in bytes, `cpu` in seconds) and never leave a core file."""
+    """Set the limits (`memory`, `file` in bytes, `cpu` in seconds) and never leave a core file.
+
+    A lower limit of whoever started us stays as it is: nobody but root may raise it.
+    """
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     for name, most in limits.items():
         # SIGXCPU, which tells the cause, comes a little before the SIGKILL of the hard limit.
-        hard = most + 5 if name == "cpu" else most
-        resource.setrlimit(_LIMITS[name], (most, hard))
+        asked = (most, most + 5 if name == "cpu" else most)
+        there = resource.getrlimit(_LIMITS[name])[1]
+        if there != resource.RLIM_INFINITY:
+            asked = (min(asked[0], there), min(asked[1], there))
+        resource.setrlimit(_LIMITS[name], asked)
 
 
 def be_the_first_to_go() -> None:

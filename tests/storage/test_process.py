@@ -258,6 +258,23 @@ async def test_a_child_is_kept_within_its_limits() -> None:
     assert limits.endswith("0077")
 
 
+def test_a_lower_limit_that_is_there_already_stands() -> None:
+    """As where an administrator set one: a child that asked for more would not even begin."""
+    words = [sys.executable, "-I", lifeline.__file__, f"parent={os.getpid()}", "signal=9"]
+    lower = ["prlimit", f"--as={1 << 29}", "--cpu=5", f"--fsize={1 << 19}"]
+    asked = [f"memory={1 << 30}", "cpu=7", f"file={1 << 20}", "exec", "/bin/cat", "/proc/self/limits"]
+    done = subprocess.run(
+        [*lower, "--", "/bin/sh", "-c", 'exec "$0" "$@"', *words, *asked],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found = {" ".join(each.split()[:3]): each.split()[-3:-1] for each in done.stdout.splitlines()}
+    assert found["Max address space"] == [str(1 << 29)] * 2
+    assert found["Max cpu time"] == ["5", "5"]
+    assert found["Max file size"] == [str(1 << 19)] * 2
+
+
 @pytest.mark.root
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 async def test_a_child_of_root_is_the_other_user_for_good() -> None:
