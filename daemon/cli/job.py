@@ -30,7 +30,7 @@ from storage.record import Milestone, Stop
 
 LOOK_SECONDS = 0.5
 _CAUTIONS = {
-    "silent": "nothing is said in it",
+    "silent": "no words were found in it",
     "cut_short": "it seems cut off: it holds less than it declares",
     "bad_packets": "damaged pieces of it were left out",
 }

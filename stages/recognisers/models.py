@@ -101,7 +101,7 @@ def find_model(setting: str, models: Path) -> Path:
                 _make(folder, known)
     except OSError as error:
         raise MeansAway(
-            f"the model {setting!r} cannot be made in {models} ({error.strerror}: {error.filename}); "
+            f"the model {setting!r} cannot be made in {models} ({error.strerror}); "
             "give that folder space and write access"
         ) from error
     return folder

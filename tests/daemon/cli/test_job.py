@@ -167,7 +167,7 @@ async def test_what_a_person_should_know_of_a_recording_is_told_and_is_no_fault(
         await change(site.database, made["a.wav"], DONE.replace("'x'", "''"))
     assert job.faults == []
     assert job.cautions == [
-        f"{tmp_path}/a.wav: nothing is said in it",
+        f"{tmp_path}/a.wav: no words were found in it",
         f"{tmp_path}/b.wav: it seems cut off: it holds less than it declares",
         f"{tmp_path}/b.wav: damaged pieces of it were left out",
     ]
