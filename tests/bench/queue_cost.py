@@ -1,14 +1,15 @@
 """What a claim costs beside a history, behind a crowd that is not ready, and under an old snapshot.
 
 For each size of history two databases are alike but for one transaction that keeps its snapshot open all the
-while, as a backup does. One worker empties both, a batch here and a batch there, so that both see the same
-machine. The first batch of each opens connections, prepares statements and fills caches, and is not counted.
+while, as a backup does. Both grow older at the same time, by other hands; at each age one worker measures
+both, a batch here and a batch there, so that both see the same machine. What it measures before the snapshot
+opens connections, prepares statements and fills caches, and is not counted.
 """
 
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from statistics import median
 from uuid import UUID
@@ -22,8 +23,11 @@ from tests.bench.table import load, say, show
 
 HISTORIES = (10_000, 1_000_000)
 AHEAD = 50_000
-BATCHES = 9
-SIZES = {"clean": 1_000, "snapshot": 2_500}  # the snapshot is to see twenty thousand claims at least
+SIDES = ("clean", "snapshot")
+AGES = 4  # how often they grow older and are measured,
+OLDER = 5_000  # by so many records each time,
+BATCHES = 4  # in so many batches each
+BATCH = 250
 
 Report = dict[str, float]
 
@@ -40,35 +44,50 @@ def _measure(dsn: str, store: UUID, history: int) -> None:
     before = load()
     say(f"\nmaking {history:,} done records")
     _fill(dsn, store, history)
-    names = {side: f"{side}_{history}" for side in SIZES}
+    names = {side: f"{side}_{history}" for side in SIDES}
     sides = {side: another(dsn, name, "rubezh") for side, name in names.items()}
-    found: dict[str, list[Report]] = {side: [] for side in SIZES}
+    found: dict[str, list[list[Report]]] = {side: [] for side in SIDES}
     with ExitStack() as stack:
         workers = {side: stack.enter_context(_worker(each, store)) for side, each in sides.items()}
-        for number in range(BATCHES):
-            if number == 1:
-                stack.enter_context(_old_snapshot(sides["snapshot"]))
-            for side in sorted(SIZES, reverse=bool(number % 2)):
-                report = _told(workers[side], SIZES[side])
-                if number:
-                    found[side].append(report)
+        _take_turns(workers)
+        stack.enter_context(_old_snapshot(sides["snapshot"]))
+        for _ in range(AGES):
+            _grow_older(sides.values(), store)
+            for side, reports in _take_turns(workers).items():
+                found[side].append(reports)
     _show(history, found, before)
     for name in names.values():
         _drop(dsn, name)
 
 
-def _show(history: int, found: dict[str, list[Report]], before: str) -> None:
-    clean, held = ([report["rate"] for report in found[side]] for side in ("clean", "snapshot"))
-    ratios = [ours / theirs for ours, theirs in zip(held, clean, strict=True)]
-    each = ", ".join(f"{ratio:.2f}" for ratio in ratios)
+def _take_turns(workers: Mapping[str, subprocess.Popen[str]]) -> dict[str, list[Report]]:
+    found: dict[str, list[Report]] = {side: [] for side in workers}
+    for number in range(BATCHES):
+        for side in sorted(workers, reverse=bool(number % 2)):
+            found[side].append(_told(workers[side], BATCH))
+    return found
+
+
+def _grow_older(dsns: Iterable[str], store: UUID) -> None:
+    commands = [[sys.executable, "-m", "tests.bench.queue_age", dsn, str(store), str(OLDER)] for dsn in dsns]
+    hands = [subprocess.Popen(command) for command in commands]
+    assert [hand.wait(timeout=600) for hand in hands] == [0 for _ in hands]
+
+
+def _show(history: int, found: dict[str, list[list[Report]]], before: str) -> None:
+    clean, held = ([[one["rate"] for one in reports] for reports in found[side]] for side in SIDES)
+    by_age = [
+        median(ours / theirs for ours, theirs in zip(*batches, strict=True))
+        for batches in zip(held, clean, strict=True)
+    ]
+    ages = ", ".join(f"{ratio:.2f} after {OLDER * n:,} records" for n, ratio in enumerate(by_age, start=1))
     show(
         f"Claim, read and settle beside {history:,} done records, {AHEAD:,} deferred or held ahead",
         ("", "records/s", "claim p50, ms", "p99, ms", "longest, ms", "index entries"),
-        [(side, *_middle(reports)) for side, reports in found.items()],
+        [(side, *_middle([one for reports in found[side] for one in reports])) for side in SIDES],
         (
-            f"snapshot / clean: {median(ratios):.2f} of the records per second (each batch: {each})",
-            f"{len(ratios)} batches, of {SIZES['clean']} and of {SIZES['snapshot']} records",
-            "index entries: read for each record, of all the indexes of the table",
+            f"snapshot / clean, in records per second: {ages}",
+            f"medians of {BATCHES} batches of {BATCH} records at each age; index entries: read a record",
             f"load before {before}, after {load()}",
         ),
     )
@@ -112,7 +131,7 @@ def _drop(dsn: str, name: str) -> None:
 
 def _fill(dsn: str, store: UUID, history: int) -> None:
     """Leave a history that is done, a crowd after it that is not ready, and after that what is ready."""
-    ready = max(SIZES.values()) * BATCHES
+    ready = BATCH * BATCHES * (AGES + 1) + OLDER * AGES
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute("TRUNCATE records CASCADE")
         for values, count in ((_DONE, history), (_AHEAD, AHEAD), (_READY, ready)):
