@@ -167,21 +167,21 @@ async def test_a_program_that_vanishes_in_mid_transaction_keeps_nothing_locked(
     assert await ask(database, "SELECT n FROM kept") == [{"n": 3}]
 
 
-async def test_a_program_that_stood_still_in_a_transaction_may_go_on(loop: None, dsn: str) -> None:
+async def test_a_program_that_stood_still_in_a_transaction_may_go_on(dsn: str, database: Database) -> None:
     """Suspended and woken, it finds its session ended by the server: the outcome is unknown, nothing worse."""
     async with open_database(
-        dsn, pool_size=1, call_seconds=0.3, statement_seconds=0.3, listen=True
-    ) as database:
+        dsn, pool_size=1, call_seconds=1.5, statement_seconds=1.5, listen=True
+    ) as suspended:
 
         async def _in_stand_still(connection: Connection) -> None:
             async with connection.transaction():
                 await connection.execute("CREATE TABLE kept (n integer)")
-                await asyncio.sleep(0.8)
+                await asyncio.sleep(2.5)
                 await connection.execute("INSERT INTO kept VALUES (1)")
 
         with pytest.raises(DatabaseUnavailable, match="idle-in-transaction"):
-            await database.transact_within(5, _in_stand_still)
-        assert await ask(database, "SELECT 1 AS n WHERE to_regclass('kept') IS NULL") == [{"n": 1}]
+            await suspended.transact_within(15, _in_stand_still)
+    assert await ask(database, "SELECT 1 AS n WHERE to_regclass('kept') IS NULL") == [{"n": 1}]
 
 
 async def test_the_server_finds_a_vanished_machine_within_half_a_minute(database: Database) -> None:
