@@ -168,7 +168,7 @@ async def test_a_program_that_vanishes_in_mid_transaction_keeps_nothing_locked(
 
 
 async def test_a_program_that_stood_still_in_a_transaction_may_go_on(dsn: str, database: Database) -> None:
-    """Suspended and woken, it finds its session ended by the server: the outcome is unknown, nothing worse."""
+    """Suspended and woken, it finds its session ended by the server: the outcome is unknown, no worse."""
     async with open_database(
         dsn, pool_size=1, call_seconds=1.5, statement_seconds=1.5, listen=True
     ) as suspended:
