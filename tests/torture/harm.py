@@ -47,7 +47,7 @@ class Harm:
         [name] = self._dice.choices(names, [self._menu[name][0] for name in names])
         try:
             self._menu[name][1]()
-        except psycopg.OperationalError:  # one harm met another: the server is on its way down or up
+        except (psycopg.OperationalError, ProcessLookupError):  # the server is on its way down or up
             self.counts["harm that met another"] += 1
             return
         if name not in ("kill -9", "zombies", "orderly stops"):  # the fleet counts what it really did

@@ -1,6 +1,7 @@
 """The PostgreSQL under torture, and a word with it that waits until it can be had."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -69,4 +70,5 @@ class Server:
     def crash(self) -> None:
         """Kill one of its processes: it throws everybody out and recovers by itself."""
         rows = self.ask("SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' LIMIT 1")
-        os.kill(rows[0]["pid"], 9)
+        for row in rows:
+            os.kill(row["pid"], signal.SIGKILL)
