@@ -11,12 +11,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 
 from attrs import frozen
 
 _BOOT: Final = Path(__file__).with_name("private.sh")
 _BOOT_SECONDS: Final = 30.0
+_RUN_SECONDS: Final = 75.0
 _PATH: Final = "/usr/sbin:/usr/bin:/sbin:/bin"
 _NEEDED: Final = ("unshare", "setpriv", "nsenter", "pivot_root", "dbus-daemon", "systemctl", "journalctl")
 _NAMESPACES: Final = ("--mount", "--uts", "--ipc", "--net", "--pid")
@@ -32,14 +33,22 @@ class PrivateSystemd:
         """Run a command inside, as root, and return what it printed."""
         enter = ["nsenter", "-t", str(self.first), "-m", "-u", "-i", "-n", "-p", "-C", "-r", "-w", "--"]
         plain = ["env", "-i", f"PATH={_PATH}", "LANG=C.UTF-8", "SYSTEMD_PAGER=", "SYSTEMD_COLORS=0"]
-        done = subprocess.run(
-            [*enter, *plain, *command], check=False, capture_output=True, text=True, timeout=180
-        )
+        try:
+            done = subprocess.run(
+                [*enter, *plain, *command], check=False, capture_output=True, text=True, timeout=_RUN_SECONDS
+            )
+        except subprocess.TimeoutExpired as error:
+            raise AssertionError(f"{error}; inside are:\n{self._processes()}") from error
         if check and done.returncode:
             raise AssertionError(
                 f"{' '.join(command)} ended with {done.returncode}: {done.stdout}{done.stderr}"
             )
         return done.stdout
+
+    def _processes(self) -> str:
+        """Return every process inside with its state, and where in the kernel it waits."""
+        inside = Path(f"/proc/{self.first}/ns/pid").readlink()
+        return "\n".join(filter(None, (_told(process, inside) for process in Path("/proc").glob("[0-9]*"))))
 
     def show(self, unit: str, *properties: str) -> dict[str, str]:
         """Return properties of a unit."""
@@ -76,30 +85,23 @@ def private_systemd() -> Iterator[PrivateSystemd]:
     try:
         _prepare(folder)
         group.mkdir()
-        with _heard(folder / "shared" / "notify") as heard, (folder / "boot.log").open("wb") as said:
-            command = [
-                "setpriv",
-                "--pdeathsig",
-                "KILL",
-                "unshare",
-                *_NAMESPACES,
-                "--fork",
-                "--kill-child=KILL",
-            ]
-            command += ["--propagation", "private", "/bin/sh", str(_BOOT), str(folder), str(group)]
-            # In a folder of its own right: the unshared root has no place for ours.
-            with subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, cwd="/"
-            ) as process:
-                try:
-                    _await_boot(heard, process, folder / "boot.log")
-                    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text("ascii")
-                    yield PrivateSystemd(int(children.split()[0]))
-                finally:
-                    process.kill()
+        with (folder / "boot.log").open("wb") as said, _booted(folder, group, said) as process:
+            children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text("ascii")
+            yield PrivateSystemd(int(children.split()[0]))
     finally:
         _remove(group)
         shutil.rmtree(folder)
+
+
+def _told(process: Path, inside: Path) -> str | None:
+    try:
+        if (process / "ns/pid").readlink() != inside:
+            return None
+        state = (process / "stat").read_text("utf-8").rpartition(")")[2].split()[0]
+        command = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
+        return f"{process.name} {state} {(process / 'wchan').read_text('utf-8')} {command}"
+    except OSError:  # it ended while we looked, or is none of ours
+        return None
 
 
 def _prepare(folder: Path) -> None:
@@ -110,10 +112,20 @@ def _prepare(folder: Path) -> None:
 
 
 @contextmanager
-def _heard(path: Path) -> Iterator[socket.socket]:
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
-        listener.bind(str(path))
-        yield listener
+def _booted(folder: Path, group: Path, said: IO[bytes]) -> Iterator[subprocess.Popen[bytes]]:
+    command = ["setpriv", "--pdeathsig", "KILL", "unshare", *_NAMESPACES, "--fork", "--kill-child=KILL"]
+    command += ["--propagation", "private", "/bin/sh", str(_BOOT), str(folder), str(group)]
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as heard:
+        heard.bind(str(folder / "shared" / "notify"))
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, cwd="/")
+        with process:
+            try:
+                _await_boot(heard, process, folder / "boot.log")
+                # It goes on telling how it is, and would wait for ever for a listener who does not listen.
+                heard.close()
+                yield process
+            finally:
+                process.kill()
 
 
 def _await_boot(heard: socket.socket, process: subprocess.Popen[bytes], said: Path) -> None:
