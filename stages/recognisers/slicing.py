@@ -78,10 +78,11 @@ def within(speech: Iterable[Span], length: int) -> list[Span]:
     return [(start, min(end, length)) for start, end in speech if start < min(end, length)]
 
 
-def widened(speech: Sequence[Span], length: int, *, pause: int, margin: int) -> list[Span]:
+def widened(speech: Sequence[Span], length: int, *, pause: int, margin: int, edge: int) -> list[Span]:
     """Join spans less than `pause` apart and give each `margin` on both sides, within `length` samples.
 
-    The margins of neighbours meet at most in the middle of their pause.
+    The margins of neighbours meet at most in the middle of their pause. Before the first span and after the
+    last one lies `edge` instead.
     """
     if not speech:
         return []
@@ -93,9 +94,12 @@ def widened(speech: Sequence[Span], length: int, *, pause: int, margin: int) -> 
             joined.append((start, end))
     middles = [(a[1] + b[0]) // 2 for a, b in itertools.pairwise(joined)]
     lows, highs = [0, *middles], [*middles, length]
+    before = [edge, *(margin for _ in middles)]
     return [
-        (max(low, start - margin), min(high, end + margin))
-        for (start, end), low, high in zip(joined, lows, highs, strict=True)
+        (max(low, start - left), min(high, end + right))
+        for (start, end), low, high, left, right in zip(
+            joined, lows, highs, before, reversed(before), strict=True
+        )
     ]
 
 

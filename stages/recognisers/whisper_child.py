@@ -38,6 +38,9 @@ from stages.recognisers.whisper_model import LanguageUnknown, Model, ModelUnusab
 
 _KEPT_PAUSE = 2 * RATE  # a shorter silence stays in what the model hears
 _MARGIN = 4 * RATE // 10  # kept around speech, so that no first or last sound is lost
+_EDGE = (
+    8 * RATE // 10
+)  # before the first word and after the last: cut closer, the model errs in them more often
 _PARTING_PAUSE = 3 * RATE  # over a longer silence no two sentences are heard as one
 _SILENT_REACH = RATE  # the margin, and as much as the model errs by
 _NO_MEMORY = ("memory", "allocate", "bad_alloc")  # native libraries say it in a plain RuntimeError
@@ -66,7 +69,8 @@ class Listener:
 
     def _recognise(self, samples: Samples, speech: Sequence[Span], asked: SliceAsked, emit: Emit) -> Finished:
         model = self._model()
-        packed = Packed(tuple(widened(speech, len(samples), pause=_KEPT_PAUSE, margin=_MARGIN)))
+        wide = widened(speech, len(samples), pause=_KEPT_PAUSE, margin=_MARGIN, edge=_EDGE)
+        packed = Packed(tuple(wide))
         audio = packed.audio(samples)
         language, probability = asked.language, None
         if language is None:

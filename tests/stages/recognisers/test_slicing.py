@@ -103,17 +103,28 @@ def test_bounds_without_room_for_a_cut_are_refused(shortest: int, longest: int) 
         Bounds(shortest=shortest, longest=longest)
 
 
-@given(spans(), st.integers(0, 60 * RATE), st.integers(0, RATE), st.integers(0, 4 * RATE))
+@given(
+    spans(), st.integers(0, 60 * RATE), st.integers(0, RATE), st.integers(0, RATE), st.integers(0, 4 * RATE)
+)
 def test_widened_spans_keep_all_speech_and_stay_apart(
-    speech: list[Span], length: int, margin: int, pause: int
+    speech: list[Span], length: int, margin: int, edge: int, pause: int
 ) -> None:
     """They are in order, inside the slice, and never overlap."""
     speech = within(speech, length)
-    wide = widened(speech, length, pause=pause, margin=margin)
+    wide = widened(speech, length, pause=pause, margin=margin, edge=edge)
     edges = list(itertools.chain.from_iterable(wide))
     assert edges == sorted(edges)
     assert all(0 <= edge <= length for edge in edges)
     assert all(any(a <= start and end <= b for a, b in wide) for start, end in speech)
+
+
+def test_the_outer_edges_are_wider_than_what_parts_two_spans() -> None:
+    """Short pauses stay, long ones lose their middle; at the ends of the slice there is what there is."""
+    speech = [(100, 200), (230, 300), (500, 600)]
+    assert widened(speech, 1000, pause=50, margin=10, edge=40) == [(60, 310), (490, 640)]
+    assert widened(speech, 620, pause=50, margin=10, edge=400) == [(0, 310), (490, 620)]
+    assert widened([(100, 200)], 1000, pause=50, margin=10, edge=40) == [(60, 240)]
+    assert widened([], 1000, pause=50, margin=10, edge=40) == []
 
 
 @given(spans())
