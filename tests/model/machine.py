@@ -47,7 +47,7 @@ class ProtocolMachine(RuleBasedStateMachine):
         for _ in range(number):
             self.add(rank=0, owner=0, store=0)
 
-    @precondition(lambda self: len(self.walk.records) < 8)
+    @precondition(lambda self: self.walk.needs_records)
     @rule(rank=st.integers(0, 3), owner=st.integers(0, 1), store=st.sampled_from([0, 0, 1]))
     def add(self, rank: int, owner: int, store: int) -> None:
         """Accept a record; a higher rank is a later key."""
@@ -60,7 +60,7 @@ class ProtocolMachine(RuleBasedStateMachine):
         """Accept a record whose answer was lost, once more."""
         self.walk.accept(nth(self.walk.records, back), owner, 0)
 
-    @precondition(lambda self: len(self.walk.records) < 7)
+    @precondition(lambda self: self.walk.needs_records)
     @rule(ranks=st.sampled_from([(0, 1), (1, 0)]))
     def add_two_at_once(self, ranks: tuple[int, int]) -> None:
         """Accept two records at the very same moment: the key decides."""
@@ -155,6 +155,15 @@ class ProtocolMachine(RuleBasedStateMachine):
             lambda: say(self.walk.subject.claims[held.process]),
             lambda: self.walk.reference.settle(held.claim, written, passage, name, detail),
         )
+
+    @rule(process=PROCESSES, lanes=LANE_SETS, seconds=SECONDS, how=SETTLINGS)
+    def attempt(self, process: int, lanes: tuple[str, ...], seconds: float, how: Settling) -> None:
+        """Claim, work for a while, settle."""
+        made = len(self.walk.held)
+        self.claim(process, lanes)
+        if len(self.walk.held) > made:
+            self.advance(seconds)
+            self.settle(back=0, fitting=False, how=how, cut=False)
 
     @rule(process=PROCESSES, times=st.integers(2, 4))
     def wear_out(self, process: int, times: int) -> None:

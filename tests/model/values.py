@@ -18,7 +18,7 @@ PROCESSES = st.integers(0, 2)
 LANE_SETS = st.sampled_from([EVERY_LANE, EVERY_LANE, EVERY_LANE, ("convert",), ("whisper",), ()])
 BACK = st.integers(0, 6)  # how far back from the newest one
 SECONDS = st.sampled_from([100.0, 200.0, 400.0, 700.0, 1000.0])
-VERBS = st.sampled_from(["stop", "stop", "lift", "lift", "delete", "undelete"])
+VERBS = st.sampled_from(["stop", "stop", "lift", "lift", "delete", "undelete", "undelete"])
 ASKERS = st.sampled_from(["service", "owner", "owner", "stranger"])
 FITTING = st.sampled_from([True, True, False])  # whether something is done where it has an effect
 
@@ -65,7 +65,7 @@ SETTLINGS = st.builds(
     delay=DELAYS,
     retry=DELAYS,
     limit=st.sampled_from([50.0, 350.0, 950.0, 100_000.0, 100_000.0]),
-    bad=st.sampled_from([""] * 6 + ["value", "segment", "detail"]),
+    bad=st.sampled_from([""] * 12 + ["value", "segment", "detail"]),
 )
 
 

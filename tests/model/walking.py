@@ -18,6 +18,8 @@ from tests.model.subjects import LEASES, SIZE, Process, Seen, Subject, World, ag
 T = TypeVar("T")
 Portal = Callable[[Callable[[], Awaitable[Any]]], Any]
 REFUSED: Final = "refused for its data"
+MOST_AT_WORK: Final = 5
+MOST_RECORDS: Final = 12
 TIMES: Final = (*sorted(MOMENTS - {"created_at"}), "milestone_seconds")
 EXACT: Final = (*(column for column in COLUMNS if column not in {*TIMES, "created_at"}), "segments")
 
@@ -73,6 +75,12 @@ class Walk:
         if isinstance(claim, Claim):
             milestone = self.reference.rows[claim.record_id].milestone
             self.held.append(Held(claim=claim, process=process, milestone=milestone))
+
+    @property
+    def needs_records(self) -> bool:
+        """True while few records are in work, and not too many to be looked at after each step."""
+        at_work = sum(row.in_work for row in self.reference.rows.values())
+        return at_work < MOST_AT_WORK and len(self.records) < MOST_RECORDS
 
     def is_open(self, claim: Claim) -> bool:
         """True while a claim is its holder's."""
