@@ -165,14 +165,14 @@ class ProtocolMachine(RuleBasedStateMachine):
             self.advance(seconds)
             self.settle(back=0, fitting=False, how=how, cut=False)
 
-    @rule(process=PROCESSES, times=st.integers(2, 4))
-    def wear_out(self, process: int, times: int) -> None:
-        """Fail again and again without a pause, until the failures run out."""
+    @rule(process=PROCESSES, times=st.integers(2, 4), ending=st.sampled_from(["failed", "reached"]))
+    def again_and_again(self, process: int, times: int, ending: str) -> None:
+        """Come to the same end without a pause: the failures run out, or the milestones."""
         for _ in range(times):
             made = len(self.walk.held)
             self.claim(process, EVERY_LANE)
             if len(self.walk.held) > made:
-                self.settle(back=0, fitting=False, how=Settling(ending="failed"), cut=False)
+                self.settle(back=0, fitting=False, how=Settling(ending=ending), cut=False)
 
     @precondition(lambda self: self.walk.tokens)
     @rule(back=BACK, process=PROCESSES, cut=st.booleans())

@@ -38,12 +38,15 @@ class Settling:
     retry: float = 0.0
     limit: float = 100_000.0
     bad: str = ""
+    slice_: int = 0
 
     def at(self, milestone: Milestone) -> Written:
         """Return the ending at that milestone."""
         found = (UNSTORABLE if self.bad == "value" else FOUND)[milestone]
-        if self.bad == "segment" and milestone is Milestone.TRANSCRIBE:
-            found = advance(segment(0, "kept"), attrs.evolve(segment(1, "reversed"), start=9.0, end=1.0))
+        if self.bad != "value" and milestone is Milestone.TRANSCRIBE:
+            last = segment(1, "last", slice_=self.slice_)
+            last = attrs.evolve(last, start=9.0, end=1.0) if self.bad == "segment" else last
+            found = advance(segment(0, "first", slice_=self.slice_), last)
         reason = "no \0 sound" if self.bad == "value" else "no sound"
         endings: dict[str, Written] = {
             "reached": Reached(found),
@@ -65,6 +68,7 @@ SETTLINGS = st.builds(
     delay=DELAYS,
     retry=DELAYS,
     limit=st.sampled_from([50.0, 350.0, 950.0, 100_000.0, 100_000.0]),
+    slice_=st.integers(0, 1),
     bad=st.sampled_from([""] * 12 + ["value", "segment", "detail"]),
 )
 
