@@ -78,7 +78,7 @@ class Database:
 
         async def inside() -> T:
             with _insisting(seconds):
-                async with self._pool.connection(timeout=seconds) as connection:
+                async with _lent(self._pool, seconds) as connection:
                     return await work(connection, *args, **kwargs)
 
         try:
@@ -109,6 +109,21 @@ class Database:
             await aio_as_trio(inside)()
         except psycopg.Error as error:
             raise _of_ours(error) from error
+
+
+@asynccontextmanager
+async def _lent(pool: AsyncConnectionPool[Connection], seconds: float) -> AsyncIterator[Connection]:
+    """Have a connection of the pool for the block, as `pool.connection` does, but for its return.
+
+    A return that is cancelled half-way loses the connection for good, and whoever was to have it next waits
+    in vain; so it is made by a task of its own, which no cancel of ours reaches.
+    """
+    connection = await pool.getconn(timeout=seconds)
+    try:
+        async with connection:
+            yield connection
+    finally:
+        await asyncio.shield(pool.putconn(connection))
 
 
 @contextmanager

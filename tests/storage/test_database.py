@@ -211,6 +211,28 @@ async def test_waiting_for_a_connection_is_part_of_the_deadline(single: Database
     await nothing_is_left(single)
 
 
+async def test_a_cancel_while_a_connection_is_returned_loses_it_for_nobody(single: Database) -> None:
+    """The pool's own lock is busy at that moment; the next call has the connection all the same."""
+    holders: list[asyncio.Task[None]] = []
+
+    async def _in_keep_the_pool_busy(connection: Connection) -> None:
+        lock = single._pool._lock  # noqa: SLF001 - what every return of a connection has to pass
+
+        async def hold() -> None:
+            async with lock:
+                await asyncio.sleep(0.4)
+
+        await connection.execute("SELECT 1")
+        holders.append(asyncio.create_task(hold()))
+        await asyncio.sleep(0)
+
+    with trio.move_on_after(0.2) as scope:
+        await single.transact(_in_keep_the_pool_busy)
+    assert scope.cancelled_caught
+    await nothing_is_left(single)
+    assert all(holder.done() for holder in holders)
+
+
 async def test_many_calls_share_few_connections(loop: None, dsn: str) -> None:
     """Fifty at once over three connections all come through, also with some of them cancelled."""
     async with open_database(
