@@ -1,5 +1,6 @@
 """The daemons under torture: started, hurt, and started again, each on its own state folder and one store."""
 
+import os
 import signal
 import threading
 import time
@@ -29,8 +30,8 @@ class Seat:
 
     def start(self) -> None:
         """Start a process."""
-        words = ("tests.torture.service", str(self.rig.file), str(self.rig.folder.parent), str(self.clock))
-        self.daemon = self.rig.start(*words, wait=False)
+        about = (self.rig.file, self.rig.folder.parent, self.clock, os.getpid())
+        self.daemon = self.rig.start("tests.torture.service", *map(str, about), wait=False)
 
     @property
     def lives(self) -> bool:

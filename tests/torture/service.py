@@ -1,12 +1,13 @@
 """The real service with three brisk stages, which fail and hang at random until all is calm.
 
-`python -m tests.torture.service FILE FOLDER SECONDS`: FILE is a settings file; a file `calm` in FOLDER ends
-the whims; SECONDS is how far off this daemon's clock is.
+`python -m tests.torture.service FILE FOLDER SECONDS PARENT`: FILE is a settings file; a file `calm` in FOLDER
+ends the whims; SECONDS is how far off this daemon's clock is; PARENT is the process it must not outlive.
 """
 
 import errno
 import os
 import random
+import signal
 import sys
 import time
 from collections.abc import Awaitable, Callable
@@ -26,6 +27,7 @@ from daemon.service import serve  # noqa: E402 - the clock first
 from daemon.settings import load_settings  # noqa: E402 - the clock first
 from stages.stage import Deferred, Hopeless, Outcome, Reached, Stage, Tools  # noqa: E402 - the clock first
 from storage.errors import MeansAway, StageFailed, Unavailable  # noqa: E402 - the clock first
+from storage.lifeline import die_with_parent  # noqa: E402 - the clock first
 from storage.record import (  # noqa: E402 - the clock first
     Advance,
     Conversion,
@@ -170,7 +172,8 @@ def brisk_line(lease_seconds: float, calm: Path) -> tuple[Stage, ...]:
 
 
 def main() -> None:
-    """Serve until a signal; exit as `rubezh` does when the world is away."""
+    """Serve until a signal, or until the torture is gone; exit with a code of its own without a database."""
+    die_with_parent(int(sys.argv[4]), signal.SIGKILL)
     configure("json", "warning")
     settings, calm = load_settings(Path(sys.argv[1])), Path(sys.argv[2]) / "calm"
 
