@@ -79,6 +79,7 @@ class Process:
     def __init__(self, world: World, owed: Path, name: str) -> None:
         self.world, self.name = world, name
         self.dead = False
+        self.crashing = False
         self.at_work: Counter[str] = Counter()
         self.gone = trio.Event()
         self._scope = trio.CancelScope()
@@ -179,7 +180,12 @@ class Process:
             token, known = row.claim_token, self.world.known
             if row.claimed_by != self.name or token is None or token not in known or token in owed:
                 continue
-            if not known[token].spent and not known[token].given_up(self.world.now, SETTLE_SECONDS):
+            over = known[token].until < self.world.now  # as far as the process can know
+            if (
+                not over
+                and not known[token].spent
+                and not known[token].given_up(self.world.now, SETTLE_SECONDS)
+            ):
                 self.world.fault(f"{self.name} ended in good order, and left {token} open and not owed")
 
     async def run(self) -> None:

@@ -122,6 +122,7 @@ class ChanceStage:
                 self.process.kill("a stage took it down")
                 await trio.sleep_forever()
             case "exit":
+                self.process.crashing = True
                 raise SystemExit(1)
             case _:
                 pass
