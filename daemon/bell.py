@@ -1,5 +1,6 @@
 """The bell: NOTIFY turned into wake-ups. A hint only; polling stays the truth."""
 
+import math
 from collections.abc import Callable
 
 import structlog
@@ -12,14 +13,21 @@ log = structlog.get_logger()
 
 CHANNEL = "rubezh_ready"
 RETRY_SECONDS = 5.0
+TOLD_AFTER_SECONDS = 60.0  # by then a database that is away has been noticed by those who ask it
 
 
 class Bell:
     """Wakes whoever waits for work."""
 
-    def __init__(self, heard: Callable[[str], None] = lambda _: None) -> None:
-        """Begin silent; `heard` is given what each notification says, before it rings."""
+    def __init__(
+        self, heard: Callable[[str], None] = lambda _: None, is_away: Callable[[], bool] = lambda: False
+    ) -> None:
+        """Begin silent; `heard` is given what each notification says, before it rings.
+
+        `is_away` says whether the database is known to be away, which is told elsewhere.
+        """
         self._heard = heard
+        self._is_away = is_away
         self._rung = trio.Event()
 
     @property
@@ -38,25 +46,27 @@ class Bell:
             await ring.wait()
 
     async def listen(self, database: Database) -> None:
-        """Ring for every notification, for ever; told once when none can arrive, and tried again."""
+        """Ring for every notification, for ever; a long silence is told once, and tried to end all along."""
         if not database.listens:
             return
-        silent = False
+        silent_since, told = trio.current_time(), False
 
-        def ring(told: str) -> None:
-            self._heard(told)
+        def ring(what: str) -> None:
+            self._heard(what)
             self.ring()
 
         def heard_again() -> None:
-            nonlocal silent
-            silent = False
+            nonlocal silent_since, told
+            silent_since, told = math.inf, False
             self.ring()  # what came meanwhile was not heard
 
         while True:
             try:
                 await database.hear(CHANNEL, ring, heard_again)
             except DatabaseUnavailable as error:
-                if not silent:
+                silent_since = min(silent_since, trio.current_time())
+                long = trio.current_time() - silent_since >= TOLD_AFTER_SECONDS
+                if long and not told and not self._is_away():
                     log.warning("bell.silent", reason=str(error))
-                silent = True
+                    told = True
             await trio.sleep(RETRY_SECONDS)

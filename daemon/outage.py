@@ -20,6 +20,11 @@ class Outage:
         self._since: float | None = None
         self._answered_at = -math.inf
 
+    @property
+    def lasts(self) -> bool:
+        """True while the database is known to be away."""
+        return self._since is not None
+
     def noticed(self, error: DatabaseUnavailable, asked_at: float) -> None:
         """A call made at `asked_at` could not be answered; one from before the last answer is no news."""
         if self._since is None and asked_at >= self._answered_at:

@@ -75,7 +75,7 @@ def parts_of(ground: Ground, children: Children) -> Parts:
         leases=leases,
         sign=partial(_sign, ground, lanes),
     )
-    bell = Bell(heard=claims.floors.hear)
+    bell = Bell(claims.floors.hear, lambda: outage.lasts)
     debts = Debts(ground.folder.owed, until=trio.current_time() + max(leases.values()))
     keeper = Keeper(claims, debts, outage)
     attempts = Attempts(

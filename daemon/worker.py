@@ -25,7 +25,7 @@ from daemon.stop import Stop
 from daemon.systemd import Beats
 from storage.claim import ClaimLost, NotFound, NoWork
 from storage.claims import Claims
-from storage.errors import DatabaseUnavailable
+from storage.errors import DatabaseUnavailable, DatabaseUnreached
 
 log = structlog.get_logger()
 
@@ -91,7 +91,8 @@ class Workers:
         """Claim once; a record that is taken has its hold and its lane's slot kept in `keeping`.
 
         A claim that is committed and whose answer never arrives would be held by nobody, so the question
-        is shielded (its calls have deadlines), and its token is given back when the answer is lost.
+        is shielded (its calls have deadlines), and its token is given back when the answer is lost. A claim
+        that was never sent owes nothing.
         """
         token, asked_at = uuid4(), trio.current_time()
         free = self.lanes.free()
@@ -104,7 +105,7 @@ class Workers:
             self.outage.noticed(error, asked_at)
             self.keeper.give_back_later(token)
             look = CouldNotAsk()
-        else:
+        if not isinstance(look, CouldNotAsk):
             self.outage.over()
         if not isinstance(look, Taken):
             keeping.close()
@@ -114,7 +115,11 @@ class Workers:
         return look
 
     async def _ask(self, hold: Hold, asked_at: float, free: list[str]) -> Look:
-        claim = await self.claims.claim(hold.token, free)
+        try:
+            claim = await self.claims.claim(hold.token, free)
+        except DatabaseUnreached as error:
+            self.outage.noticed(error, asked_at)
+            return CouldNotAsk()
         if isinstance(claim, NoWork):
             return claim if free else claim.explained("every lane is busy or closed")
         self.metrics.claimed(trio.current_time() - asked_at)

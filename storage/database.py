@@ -6,6 +6,7 @@ function sends its ROLLBACK under cancellation; a context manager held across th
 """
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -21,7 +22,7 @@ from psycopg import AsyncConnection
 from psycopg.rows import TupleRow
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
-from storage.errors import DatabaseRefused, DatabaseUnavailable, DataRefused
+from storage.errors import DatabaseRefused, DatabaseUnavailable, DatabaseUnreached, DataRefused
 
 __all__ = ["Connection", "Database", "open_database", "open_loop"]
 
@@ -30,6 +31,9 @@ open_loop = trio_asyncio.open_loop
 # trio_asyncio replaces asyncio's function, and psycopg took it by name when it was imported: whoever
 # imported psycopg earlier than us got the one that knows nothing of Trio.
 psycopg.waiting.get_running_loop = asyncio.get_running_loop  # type: ignore[attr-defined]  # not exported
+
+# The pool warns of each attempt to connect; whoever asks us for a connection is told, and tells it once.
+logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
 
 Connection = AsyncConnection[TupleRow]
 P = ParamSpec("P")
@@ -63,7 +67,8 @@ class Database:
         """Run asyncio-flavoured `work` on one connection, within the deadline of one call.
 
         Raises DatabaseUnavailable when PostgreSQL is away or too slow (whether a write was committed is then
-        unknown) and DataRefused when a value was refused for what it is.
+        unknown), DatabaseUnreached when it was never asked, and DataRefused when a value was refused for what
+        it is.
         """
         return await self.transact_within(self.call_seconds, work, *args, **kwargs)
 
@@ -75,16 +80,22 @@ class Database:
         **kwargs: P.kwargs,
     ) -> T:
         """Do as `transact` does, with a deadline of its own."""
+        asked = False
 
         async def inside() -> T:
+            nonlocal asked
             with _insisting(seconds):
                 async with _lent(self._pool, seconds) as connection:
+                    asked = True
                     return await work(connection, *args, **kwargs)
 
         try:
             with trio.fail_after(seconds):
                 result: T = await aio_as_trio(inside)()
         except trio.TooSlowError as error:
+            if not asked:
+                message = f"the database cannot be reached (no connection within {seconds:g} s)"
+                raise DatabaseUnreached(message) from error
             message = f"the database did not answer within {seconds:g} s"
             raise DatabaseUnavailable(message) from error
         except (psycopg.Error, PoolTimeout, UnicodeEncodeError) as error:
@@ -244,6 +255,8 @@ def _of_ours(error: Exception) -> Exception:
         return DataRefused(f"the database driver refused a value ({cause})")
     if state[:2] in _WORLD or state in (_READ_ONLY, _STOOD_STILL):
         return DatabaseUnavailable(f"the database cannot serve just now ({cause})")
-    if not state and isinstance(error, psycopg.OperationalError | psycopg.InterfaceError | PoolTimeout):
+    if isinstance(error, PoolTimeout):
+        return DatabaseUnreached(f"the database cannot be reached ({cause})")
+    if not state and isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
         return DatabaseUnavailable(f"the database is away ({cause})")
     return error

@@ -10,6 +10,7 @@
     │   └── SubmissionRefused    carries the stable `code` that the intake answers with
     ├── Unavailable              the world's: it may pass, try again later
     │   ├── DatabaseUnavailable
+    │   │   └── DatabaseUnreached    nothing was sent, so nothing was written
     │   ├── EmbeddedPostgresFailed
     │   ├── StateFolderInUse
     │   ├── NoSpace
@@ -58,6 +59,10 @@ class Unavailable(RubezhError):
 
 class DatabaseUnavailable(Unavailable):
     """PostgreSQL cannot be reached, or cannot serve just now; the outcome of a write may be unknown."""
+
+
+class DatabaseUnreached(DatabaseUnavailable):
+    """No connection could be had in time: nothing was sent, and nothing was written."""
 
 
 class EmbeddedPostgresFailed(Unavailable):

@@ -10,7 +10,7 @@ import trio
 
 from storage.claim import Claim, ClaimLost, NotFound, NoWork
 from storage.claims import Claims, LastFailure, Passage, Settled
-from storage.errors import DatabaseUnavailable
+from storage.errors import DatabaseUnavailable, DatabaseUnreached
 from storage.record import Milestone, Record
 from tests.builders import Written
 from tests.daemon.memory import MemoryClaims
@@ -29,7 +29,7 @@ async def away(proceed: Proceed) -> object:
     """Let nothing reach the database."""
     del proceed
     await trio.lowlevel.checkpoint()
-    raise DatabaseUnavailable("the database is away")
+    raise DatabaseUnreached("the database is away")
 
 
 async def answer_lost(proceed: Proceed) -> object:

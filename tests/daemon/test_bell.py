@@ -62,10 +62,10 @@ async def test_a_ring_during_a_question_is_not_missed(autojump_clock: trio.testi
 
 
 async def test_a_silent_bell_is_told_once_and_tried_again(autojump_clock: trio.testing.MockClock) -> None:
-    """However long it is silent; and what came meanwhile rings when it is heard again."""
+    """Once it is silent for long, however long; and what came meanwhile rings when it is heard again."""
     told: list[str] = []
     bell, ears = Bell(told.append), Ears()
-    ears.plan = ["deaf"] * 20 + ["break off"] + ["deaf"] * 5
+    ears.plan = ["deaf"] * 20 + ["break off"] + ["deaf"] * 15
     rings = 0
 
     async def count() -> None:
@@ -78,12 +78,30 @@ async def test_a_silent_bell_is_told_once_and_tried_again(autojump_clock: trio.t
         async with trio.open_nursery() as nursery:
             nursery.start_soon(count)
             nursery.start_soon(bell.listen, cast("Database", ears))
-            await trio.sleep(27 * (RETRY_SECONDS + 1))
+            await trio.sleep(37 * (RETRY_SECONDS + 1))
             nursery.cancel_scope.cancel()
     assert [(entry["event"], entry["log_level"]) for entry in entries] == [("bell.silent", "warning")] * 2
-    assert ears.asked == 27
+    assert ears.asked == 37
     assert rings == 2, "once for each time it was heard again; what is heard at once is one ring"
     assert told == ["convert"], "whoever wants to know is told the lane"
+
+
+async def test_a_short_silence_and_an_outage_told_elsewhere_are_not_told(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    """The one heals by itself, the other has its own line; what outlasts the outage is told."""
+    away = True
+    bell, ears = Bell(is_away=lambda: away), Ears()
+    ears.plan = ["deaf"] * 20 + ["break off"] + ["deaf"] * 5 + ["break off"] + ["deaf"] * 20
+    with capture_logs() as entries:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(bell.listen, cast("Database", ears))
+            await trio.sleep(27 * (RETRY_SECONDS + 1))
+            assert entries == []
+            away = False
+            await trio.sleep(15 * (RETRY_SECONDS + 1))
+            nursery.cancel_scope.cancel()
+    assert [entry["event"] for entry in entries] == ["bell.silent"]
 
 
 async def test_where_nothing_can_be_heard_nobody_listens() -> None:
@@ -119,7 +137,7 @@ async def test_notify_rings(database: Database) -> None:
 async def test_a_bell_is_heard_again_after_its_connection_was_killed(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The server ends the listening session: one line, and a new one is made."""
+    """The server ends the listening session: a new one is made, and nothing is said."""
     monkeypatch.setattr("daemon.bell.RETRY_SECONDS", 0.05)
     bell = Bell()
     kill = """SELECT count(pg_terminate_backend(pid)) AS killed FROM pg_stat_activity
@@ -134,4 +152,4 @@ async def test_a_bell_is_heard_again_after_its_connection_was_killed(
                 assert (await ask(database, kill)) == [{"killed": 1}]
                 await ring.wait()
             nursery.cancel_scope.cancel()
-    assert [entry["event"] for entry in entries] == ["bell.silent"]
+    assert [entry["event"] for entry in entries] == [], "it was silent for a moment only"

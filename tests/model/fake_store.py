@@ -15,7 +15,7 @@ from attrs import field, frozen
 
 from storage.claim import Claim, ClaimLost, NotFound, NoWork
 from storage.claims import LastFailure, Passage, Settled
-from storage.errors import DatabaseUnavailable, DataRefused
+from storage.errors import DatabaseUnavailable, DatabaseUnreached, DataRefused
 from storage.record import Milestone, Record
 from tests.builders import FAILURES_LIMIT, LEASES, Written
 from tests.model.reference import Reference
@@ -75,7 +75,7 @@ class FakeStore:
                 self._send(0.0, effect)
             raise
         if not fate.arrives:
-            raise DatabaseUnavailable("the database is away")
+            raise DatabaseUnreached("the database is away")
         if fate.late is not None:
             self._send(fate.late, effect)
             raise DatabaseUnavailable("the database did not answer in time")

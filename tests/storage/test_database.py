@@ -13,7 +13,7 @@ import trio
 
 from storage import database as under_test
 from storage.database import Connection, Database, open_database
-from storage.errors import DatabaseRefused, DatabaseUnavailable, DataRefused
+from storage.errors import DatabaseRefused, DatabaseUnavailable, DatabaseUnreached, DataRefused
 from tests.builders import ask
 from tests.processes import CHECKOUT
 from tests.wire import Failing, Fault, Towards, open_wire
@@ -514,3 +514,23 @@ trio.run(main)
         check=False,
     )
     assert (answer.stdout, answer.stderr) == ("reached\n", "")
+
+
+async def test_what_found_no_connection_was_never_sent(database: Database, loop: None, dsn: str) -> None:
+    """Told apart from a lost answer, for which a write may have been made."""
+    async with open_database(dsn, pool_size=1, call_seconds=5, statement_seconds=5, listen=True) as single:
+
+        async def _in_hold(connection: Connection) -> None:
+            del connection
+            held.set()
+            await asyncio.sleep(1.5)
+
+        held = trio.Event()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(single.transact, _in_hold)
+            await held.wait()
+            with pytest.raises(DatabaseUnreached):
+                await single.transact_within(0.3, _in_hold)
+        with pytest.raises(DatabaseUnavailable) as lost:
+            await single.transact_within(0.3, _in_hold)
+        assert not isinstance(lost.value, DatabaseUnreached)

@@ -67,7 +67,7 @@ class Senders:
                 self._number += 1
                 self.queue += 1
                 number = self._number
-            self._send(number, CHANCE.randint(1, 2))
+            self._send(number, CHANCE.choice((1, 1, 1, 2)))
 
     def _send(self, number: int, slices: int) -> None:
         daemon = CHANCE.choice(self._fleet.seats).daemon

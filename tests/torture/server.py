@@ -43,6 +43,10 @@ class Server:
         if not orderly:
             self._process.kill()
         self.end()
+        self.start()
+
+    def start(self) -> None:
+        """Have it come up again."""
         self._process = self._started()
 
     def end(self) -> None:
