@@ -1,22 +1,28 @@
 """What the service says: structlog to journald, to a terminal, or as JSON lines.
 
-An entry is one event of `daemon.happenings` and its facts. Saying it never raises and never waits for
-journald; what could not be said is counted, and told after the next entry that could.
+An entry is one event of `daemon.happenings` and its facts. Saying it never raises and never waits: what
+journald or a reader cannot take just now is kept for a while, and what is dropped is counted and told.
 """
 
+import atexit
 import json
 import logging
 import os
 import re
 import sys
+import time
 from collections.abc import Callable, Mapping
-from typing import Any, Final, Literal, Protocol, TextIO
+from typing import Any, Final, Literal, TextIO
 
 import structlog
+import trio
 from structlog.processors import CallsiteParameter, CallsiteParameterAdder, TimeStamper
 from structlog.typing import Processor
 
+from daemon.catalogue import message_id
 from daemon.journald import JOURNAL, JournalSocket, encode, is_stderr_the_journal
+from daemon.lines import lines_to
+from daemon.outlet import Outlet, Sink
 from daemon.wording import hide_secrets, other_facts, printable, word_facts
 
 Style = Literal["auto", "journal", "console", "json"]
@@ -30,13 +36,8 @@ _COLOURS: Final = {"debug": "\x1b[2m", "info": "\x1b[32m", "warning": "\x1b[33m"
 _RED, _BOLD, _PLAIN = "\x1b[31m", "\x1b[1m", "\x1b[0m"
 _KNOWN_LEVELS: Final = (logging.WARNING, logging.ERROR, logging.CRITICAL)  # below these nothing is heard
 _EVENT_WIDTH: Final = 20  # a longer event pushes its own facts aside, nobody else's
-
-
-class Sink(Protocol):
-    """Where rendered entries go."""
-
-    def send(self, entry: bytes) -> bool:
-        """Take one entry, without waiting; False when it was dropped."""
+_PUSH_SECONDS: Final = 0.5
+_LAST_WORDS_SECONDS: Final = 1.0  # for what waits when the process ends
 
 
 def configure(style: Style, level: Level, *, stream: TextIO | None = None) -> None:
@@ -50,16 +51,17 @@ def configure(style: Style, level: Level, *, stream: TextIO | None = None) -> No
     if style == "journal" or (style == "auto" and is_stderr_the_journal(os.environ) and JOURNAL.exists()):
         say_to(JournalSocket(), as_journal_entry, _CALL_SITE, level)
     elif style == "json":
-        say_to(Lines(stream), as_json, TimeStamper(fmt="iso", utc=True), level)
+        say_to(lines_to(stream), as_json, TimeStamper(fmt="iso", utc=True), level)
     else:
         stamp = TimeStamper(fmt="%Y-%m-%d %H:%M:%S", utc=False)
-        say_to(Lines(stream), in_colour if stream.isatty() else in_plain, stamp, level)
+        say_to(lines_to(stream), in_colour if stream.isatty() else in_plain, stamp, level)
     _hear_libraries()
 
 
 def say_to(sink: Sink, render: Render, stamp: Processor, level: Level) -> None:
     """Send every entry of `level` and above to `sink`, rendered by `render`."""
-    sayer = _Sayer(sink, render)
+    global _outlet  # noqa: PLW0603 - structlog's own configuration is the process's, and so is where it leads
+    _outlet = outlet = Outlet(sink, lambda entries: render(_loss(entries)))
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
@@ -70,9 +72,25 @@ def say_to(sink: Sink, render: Render, stamp: Processor, level: Level) -> None:
             lambda _logger, _method, entry: render(entry),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=lambda *_: sayer,
+        logger_factory=lambda *_: outlet,
         cache_logger_on_first_use=False,
     )
+
+
+async def keep_pushing() -> None:
+    """Hand on what waits, and tell what was dropped, also when nothing more is said; for ever."""
+    while True:
+        await trio.sleep(_PUSH_SECONDS)
+        if _outlet is not None:
+            _outlet.push()
+
+
+@atexit.register
+def say_last_words(seconds: float = _LAST_WORDS_SECONDS) -> None:
+    """Before the process ends: hand on what waits, for so long at most."""
+    until = time.monotonic() + seconds
+    while _outlet is not None and not _outlet.push() and time.monotonic() < until:
+        time.sleep(0.01)
 
 
 def as_journal_entry(entry: Mapping[str, Any]) -> bytes:
@@ -81,6 +99,7 @@ def as_journal_entry(entry: Mapping[str, Any]) -> bytes:
         "MESSAGE": printable(_sentence(entry) + _traceback(entry)),
         "PRIORITY": str(_PRIORITIES[entry["level"]]),
         "SYSLOG_IDENTIFIER": IDENTIFIER,
+        "MESSAGE_ID": message_id(str(entry["event"]), entry.get("code")),
         "RUBEZH_EVENT": str(entry["event"]),
     }
     for ours, theirs in (("pathname", "CODE_FILE"), ("lineno", "CODE_LINE"), ("func_name", "CODE_FUNC")):
@@ -110,43 +129,6 @@ def in_colour(entry: Mapping[str, Any]) -> bytes:
     return _line(f"{entry['timestamp']} {colour}{entry['level']:<7}{_PLAIN} {event}", entry)
 
 
-class Lines:
-    """A sink of lines: a terminal, a pipe, a file."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-
-    def send(self, entry: bytes) -> bool:
-        """Write one entry; False when the other end is gone."""
-        try:
-            self._stream.buffer.write(entry)
-            self._stream.buffer.flush()
-        except (OSError, ValueError):  # broken, full, closed
-            return False
-        return True
-
-
-class _Sayer:
-    """What structlog takes for a logger: hands entries to the sink and keeps count of the dropped."""
-
-    def __init__(self, sink: Sink, render: Render) -> None:
-        self._sink, self._render, self._dropped = sink, render, 0
-
-    def say(self, entry: bytes) -> None:
-        if not self._sink.send(entry):
-            self._dropped += 1
-        elif self._dropped:
-            self._tell_dropped()
-
-    def _tell_dropped(self) -> None:
-        stamp = structlog.processors.TimeStamper(fmt="iso", utc=True)
-        told = {"event": "journal.dropped", "level": "warning", "entries": self._dropped}
-        if self._sink.send(self._render(stamp(self, "warning", told))):
-            self._dropped = 0
-
-    debug = info = warning = error = critical = say
-
-
 class _Library(logging.Handler):
     """Says what a library logs by Python's own means."""
 
@@ -163,6 +145,11 @@ class _Library(logging.Handler):
             )
         except Exception:  # noqa: BLE001 - a library must not fail over a log entry of its own
             self.handleError(record)
+
+
+def _loss(entries: int) -> Mapping[str, Any]:
+    stamp = TimeStamper(fmt="iso", utc=True)
+    return stamp(None, "warning", {"event": "journal.dropped", "level": "warning", "entries": entries})
 
 
 def _hear_libraries() -> None:
@@ -185,6 +172,9 @@ def _sentence(entry: Mapping[str, Any]) -> str:
 def _traceback(entry: Mapping[str, Any]) -> str:
     return f"\n{entry['exception']}" if entry.get("exception") else ""
 
+
+_outlet: Outlet | None = None
+"""Where this process's entries go."""
 
 _CALL_SITE: Final = CallsiteParameterAdder(
     {CallsiteParameter.PATHNAME, CallsiteParameter.LINENO, CallsiteParameter.FUNC_NAME},

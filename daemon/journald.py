@@ -14,10 +14,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from daemon.outlet import Answer
+
 JOURNAL: Final = Path("/run/systemd/journal/socket")
 
 _FIELD_NAME: Final = re.compile(r"[A-Z][A-Z0-9_]{0,63}")
 _SEND_BUFFER: Final = 8 * 2**20
+_TOO_BIG: Final = (errno.EMSGSIZE, errno.ENOBUFS)
+_FULL_OR_AWAY: Final = (errno.EAGAIN, errno.ENOENT, errno.ECONNREFUSED)  # slow, or just being started again
 _SEALED: Final = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
 
 
@@ -48,10 +52,9 @@ def encode(fields: Mapping[str, str]) -> bytes:
 
 
 class JournalSocket:
-    """Sends entries to journald without ever waiting for it.
+    """Sends entries to journald without ever waiting for it: a log must not stop the work it tells about.
 
-    Each is addressed anew, so a restarted journald is found again. What it cannot take is dropped, which
-    `send` tells: a log must not stop the work it tells about.
+    Each is addressed anew, so a restarted journald is found again.
     """
 
     def __init__(self, path: Path = JOURNAL) -> None:
@@ -60,30 +63,33 @@ class JournalSocket:
         self._socket.settimeout(0)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
 
-    def send(self, entry: bytes) -> bool:
-        """Send one encoded entry; False when it was dropped."""
+    def send(self, entry: bytes) -> Answer:
+        """Send one encoded entry."""
         try:
-            self._socket.sendto(entry, self._path)
+            try:
+                self._socket.sendto(entry, self._path)
+            except OSError as error:
+                if error.errno not in _TOO_BIG:
+                    raise
+                self._send_sealed(entry)
         except OSError as error:
-            if error.errno in (errno.EMSGSIZE, errno.ENOBUFS):
-                return self._send_sealed(entry)
-            return False
+            return Answer.LATER if error.errno in _FULL_OR_AWAY else Answer.NEVER
+        return Answer.TAKEN
+
+    def push(self) -> bool:
+        """An entry is taken whole or not at all."""
         return True
 
     def close(self) -> None:
         """Close the socket."""
         self._socket.close()
 
-    def _send_sealed(self, entry: bytes) -> bool:
+    def _send_sealed(self, entry: bytes) -> None:
         """Send an entry too big for a datagram as a sealed file of memory."""
-        try:
-            descriptor = os.memfd_create("journal-entry", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-            with open(descriptor, "wb") as file:  # noqa: PTH123 - a descriptor, not a path
-                file.write(entry)
-                file.flush()
-                fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, _SEALED)
-                rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [descriptor]))]
-                self._socket.sendmsg([b""], rights, 0, self._path)
-        except OSError:
-            return False
-        return True
+        descriptor = os.memfd_create("journal-entry", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        with open(descriptor, "wb") as file:  # noqa: PTH123 - a descriptor, not a path
+            file.write(entry)
+            file.flush()
+            fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, _SEALED)
+            rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [descriptor]))]
+            self._socket.sendmsg([b""], rights, 0, self._path)

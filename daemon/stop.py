@@ -22,6 +22,7 @@ import structlog
 import trio
 
 from daemon import systemd
+from daemon.journal import say_last_words
 from daemon.settings import WorkSettings
 
 log = structlog.get_logger()
@@ -96,4 +97,5 @@ class Stop:
         except Exception:  # told, and the process ends whatever it is
             log.exception("give_back.unwritten")
         log.error("service.ended_hard", after_seconds=work.grace_seconds + work.exit_seconds)
+        say_last_words()
         os._exit(1)

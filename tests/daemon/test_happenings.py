@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from daemon.catalogue import STOPPED, catalogue, message_id
 from daemon.happenings import EVENTS
+from daemon.remedies import REMEDIES, STOP_REMEDIES
+from storage.record import StopCode
 
 ROOT = Path(__file__).parents[2]
 SPEAKERS = {"log", "logger", "_log"}
@@ -79,10 +82,56 @@ def test_an_event_is_a_dotted_noun_and_what_befell_it(event: str) -> None:
     assert not EVENTS[event].endswith(".")
 
 
+def manual() -> str:
+    """Return the operators' manual."""
+    return (ROOT / "docs" / "operators.md").read_text("utf-8")
+
+
 def documented() -> dict[str, str]:
     """Return the events of docs/operators.md with the level told there."""
-    text = (ROOT / "docs" / "operators.md").read_text("utf-8")
-    return dict(re.findall(r"^\| `([a-z_]+\.[a-z_]+)` \| ([a-z]+) \|", text, re.MULTILINE))
+    return dict(re.findall(r"^\| `([a-z_]+\.[a-z_]+)` \| ([a-z]+) \|", manual(), re.MULTILINE))
+
+
+def test_an_event_that_is_no_good_news_has_its_remedy() -> None:
+    """Whoever reads a warning or an error is told what to do, and nobody is told to do anything about others."""
+    told = {event for event, level in documented().items() if level in ("warning", "error")}
+    assert set(REMEDIES) == told
+    assert set(STOP_REMEDIES) == set(StopCode)
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_the_operators_are_told_what_it_means_and_what_to_do(event: str) -> None:
+    """In the words of the catalogue, so that manual and journal cannot contradict each other."""
+    meaning = f"{EVENTS[event][0].upper()}{EVENTS[event][1:]}. {REMEDIES.get(event, '')}".rstrip()
+    assert re.search(rf"^\| `{event}` \| [a-z]+ \| {re.escape(meaning)} \|$", manual(), re.MULTILINE)
+
+
+@pytest.mark.parametrize("code", StopCode)
+def test_the_operators_are_told_of_every_stop(code: StopCode) -> None:
+    """Each code has its remedy."""
+    assert f"| `{code}` | {STOP_REMEDIES[code]} |\n" in manual()
+
+
+def test_the_journals_catalog_is_what_we_would_write() -> None:
+    """systemd/rubezh.catalog is made by `python -m daemon.catalogue`; make it anew after a change."""
+    assert (ROOT / "systemd" / "rubezh.catalog").read_text("utf-8") == catalogue()
+
+
+def test_each_kind_of_event_has_an_id_of_its_own_for_good() -> None:
+    """Ids are 128 bits; a stop has one for each code. They are looked for in journals written long ago."""
+    ids = [message_id(event) for event in EVENTS] + [message_id(STOPPED, code) for code in StopCode]
+    assert all(re.fullmatch("[0-9a-f]{32}", each) for each in ids)
+    assert len(set(ids)) == len(ids)
+    assert message_id("service.started") == "735caa20c4475c02bc20c2536af34da4"
+    assert message_id(STOPPED, "overdue") == "aedbf3c4bd6f54d5944d5998f669f330"
+
+
+def test_the_catalog_speaks_of_the_entrys_own_record() -> None:
+    """The command that lifts the stop can be copied as it stands."""
+    ours = catalogue().partition(f"-- {message_id(STOPPED, 'attempts_exhausted')}")[2].partition("\n-- ")[0]
+    assert "rubezh records lift @RUBEZH_RECORD@." in ours
+    assert "What to do:" in ours
+    assert not re.search(r"\bID\b", catalogue())
 
 
 def test_the_operators_are_told_about_every_event() -> None:

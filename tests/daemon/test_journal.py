@@ -11,17 +11,21 @@ import socket
 import struct
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import structlog
 import trio
+import trio.testing
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.journal import as_journal_entry, configure, say_to
+from daemon.catalogue import message_id
+from daemon.journal import as_journal_entry, configure, keep_pushing, say_last_words, say_to
 from daemon.journald import JournalSocket, encode, is_stderr_the_journal
+from daemon.outlet import MOST_ENTRIES, Answer
 from daemon.wording import HIDDEN, hide_secrets, word_facts
 
 log = structlog.get_logger()
@@ -121,6 +125,7 @@ def test_each_fact_is_a_field_and_the_message_is_for_people(journald: Journald) 
         "MESSAGE": "record.failed record=r1 stage=convert milestone=created reason='no such file' failures=2",
         "PRIORITY": "4",
         "SYSLOG_IDENTIFIER": "rubezh",
+        "MESSAGE_ID": message_id("record.failed"),
         "RUBEZH_EVENT": "record.failed",
         "RUBEZH_RECORD": "r1",
         "RUBEZH_STAGE": "convert",
@@ -158,30 +163,75 @@ def test_an_entry_too_big_for_a_datagram_arrives_whole(journald: Journald) -> No
 
 
 def test_a_stuck_journald_never_stops_us_and_what_it_missed_is_counted(journald: Journald) -> None:
-    """With nobody reading, every call returns; the loss is told once there is room, in one entry."""
-    sent = 2000
+    """With nobody reading, every call returns; what was kept comes in order, then the loss, as one entry."""
+    sent = MOST_ENTRIES + 2000
     for number in range(sent):
         log.info("record.reached", number=number)
     received = journald.waiting()
-    assert 0 < len(received) < sent
+    while not any(entry["RUBEZH_EVENT"] == "journal.dropped" for entry in received):
+        log.info("service.stopped")
+        sent += 1
+        received += journald.waiting()
+    events = [entry["RUBEZH_EVENT"] for entry in received]
+    reached = [entry["RUBEZH_NUMBER"] for entry in received if "RUBEZH_NUMBER" in entry]
+    report = received[events.index("journal.dropped")]
+    assert reached == [str(number) for number in range(len(reached))], "in order"
+    assert MOST_ENTRIES < len(reached) < sent
+    assert report["PRIORITY"] == "4"
+    assert events[len(reached)] == "journal.dropped", "it stands where the loss is"
     log.info("service.stopped")
-    after, report = journald.waiting()
-    assert after["RUBEZH_EVENT"] == "service.stopped"
-    assert (report["RUBEZH_EVENT"], report["PRIORITY"]) == ("journal.dropped", "4")
-    assert int(report["RUBEZH_ENTRIES"]) == sent - len(received)
-    log.info("service.stopped")
-    assert len(journald.waiting()) == 1, "the loss is told once"
+    told_later = [entry["RUBEZH_EVENT"] for entry in journald.waiting()]
+    assert told_later[-1] == "service.stopped"
+    assert "journal.dropped" not in told_later, "the loss is told once"
+    missed = int(report["RUBEZH_ENTRIES"])
+    assert len(received) - 1 + missed + len(told_later) == sent + 1, "nothing is missing untold"
+
+
+async def test_a_loss_is_told_though_nothing_more_is_said(
+    journald: Journald, autojump_clock: trio.testing.MockClock
+) -> None:
+    """The service looks by itself whether there is room again."""
+    del autojump_clock
+    for _ in range(MOST_ENTRIES + 2000):
+        log.info("record.reached")
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(keep_pushing)
+        received: list[dict[str, str]] = []
+        while not received or received[-1]["RUBEZH_EVENT"] != "journal.dropped":
+            received += journald.waiting()
+            await trio.sleep(1)
+        nursery.cancel_scope.cancel()
+    assert len(received) - 1 + int(received[-1]["RUBEZH_ENTRIES"]) == MOST_ENTRIES + 2000
+
+
+def test_the_last_words_wait_a_moment_for_room_and_no_longer(journald: Journald) -> None:
+    """The end of the process is not held up by a journald that does not read."""
+    for _ in range(MOST_ENTRIES + 2000):
+        log.info("record.reached")
+    began = time.monotonic()
+    say_last_words(0.2)
+    assert 0.2 <= time.monotonic() - began < 10
+    journald.waiting()
+    say_last_words(0.01)
+    assert journald.waiting()
 
 
 def test_a_journald_that_is_restarted_is_found_again(journald: Journald) -> None:
-    """While it is away nothing is raised; then entries arrive on the new socket, with the loss."""
+    """What is said while it is away arrives on the new socket: nothing is lost."""
     journald.socket.close()
     journald.path.unlink()
     log.info("record.reached")
     again = Journald(journald.path)
     log.info("service.stopped")
-    assert [entry["RUBEZH_EVENT"] for entry in again.waiting()] == ["service.stopped", "journal.dropped"]
+    assert [entry["RUBEZH_EVENT"] for entry in again.waiting()] == ["record.reached", "service.stopped"]
     again.socket.close()
+
+
+def test_an_entry_that_nobody_will_ever_take_holds_no_other_up(journald: Journald) -> None:
+    """It is dropped at once and told, and those behind it go on."""
+    sink = JournalSocket(journald.path)
+    sink.close()
+    assert sink.send(b"MESSAGE=x\n") is Answer.NEVER
 
 
 def test_the_journal_is_known_by_its_stream() -> None:
@@ -363,11 +413,11 @@ def test_a_librarys_warning_is_an_entry_of_ours(lines: io.TextIOWrapper) -> None
     try:
         fail(OSError("gone"))
     except OSError:
-        logging.getLogger("psycopg.pool").warning("error connecting in %r", "pool-1", exc_info=True)
-    logging.getLogger("psycopg.pool").info("all is well")
+        logging.getLogger("some.library").warning("error connecting in %r", "pool-1", exc_info=True)
+    logging.getLogger("some.library").info("all is well")
     logging.getLogger("hypercorn.error").log(logging.ERROR + 5, "odd level")
     first, second = (json.loads(line) for line in said(lines).splitlines())
-    assert (first["event"], first["level"], first["library"]) == ("library.warned", "warning", "psycopg.pool")
+    assert (first["event"], first["level"], first["library"]) == ("library.warned", "warning", "some.library")
     assert first["said"] == "error connecting in 'pool-1'"
     assert first["exception"].endswith("OSError: gone")
     assert second["level"] == "error"
