@@ -25,11 +25,15 @@ DEV := $(call mark,dev)
 BENCH := $(call mark,bench)
 NODE := $(call mark,node)
 
+# Where `make install` puts files; DESTDIR is for packagers, and no part of any path that is written into them.
+PREFIX ?= /usr/local
+DESTDIR ?=
+
 FILE ?= tests/samples/milestone.opus
 ARGS ?=
 export FILE
 
-.PHONY: help venv run test check lint format types imports async deps specs bench deep lock clean
+.PHONY: help venv run test check lint format types imports async deps specs bench deep lock texts install uninstall clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
@@ -106,6 +110,69 @@ lock: $(DEV) ## choose the newest versions that pyproject.toml allows and write 
 	compile run.txt pyproject.toml --extra embedded --group build -c locks/dev.txt
 	compile bench.txt --group bench -c locks/dev.txt
 	compile node.txt --group node
+
+texts: $(DEV) ## write what is made from the code and the docs: manual pages, example settings, journal catalog
+	@exec $(PYTHON) -m docs.pages
+
+# The environment is made beside its place and moved there whole; its paths are those of its final place.
+install: $(RUN) ## place all files under DESTDIR and PREFIX (/usr/local); starts nothing
+	@refuse() { echo "rubezh: $$1" >&2; exit 2; }
+	case '$(PREFIX)' in /*[!/]) ;; *) refuse "PREFIX must be an absolute path without a slash at its end, such as /usr." ;; esac
+	case '$(DESTDIR)' in '' | /*) ;; *) refuse "DESTDIR must be an absolute path, or empty." ;; esac
+	base=$$($(PYTHON) -c 'import os, sys; print(os.path.realpath(sys._base_executable))')
+	case "$$base" in
+	/root/* | /home/*) refuse "$$base is in somebody's home, where no service can run it: prepare .venv with the system's Python." ;;
+	esac
+	umask 022
+	top='$(DESTDIR)$(PREFIX)' final='$(PREFIX)/lib/rubezh/venv' new='$(DESTDIR)$(PREFIX)/lib/rubezh/venv.new'
+	mkdir -p "$$top/lib/rubezh" 2>/dev/null && [ -w "$$top/lib/rubezh" ] \
+		|| refuse "$$top/lib/rubezh cannot be written: run it as root, or into a DESTDIR of yours."
+	made=$$(mktemp -d)
+	trap 'rm -rf "$$made" "$$new"' EXIT
+	cp -r pyproject.toml README.md LICENSE $(OUR) "$$made"
+	pip="$(PYTHON) -m pip --disable-pip-version-check --no-input"
+	$$pip wheel -qq --no-index --no-deps --no-build-isolation -w "$$made/wheels" "$$made"
+	rm -rf "$$new"
+	$(PYTHON) -m venv --without-pip "$$new"
+	echo "rubezh: installing what locks/run.txt names into $(DESTDIR)$$final" >&2
+	into="$$pip --python $$new/bin/python install -qq --no-compile --retries 6 --timeout 60"
+	$$into --require-hashes --only-binary :all: -r locks/run.txt
+	$$into --no-index --no-deps --find-links "$$made/wheels" rubezh
+	# Of the programs only ours, and Python's own, are called by their names.
+	find "$$new/bin" ! -name 'python*' ! -name rubezh -type f -delete
+	sed -i "s|$$new|$$final|g" "$$new/bin/rubezh"
+	sed -i '/^command = /d' "$$new/pyvenv.cfg"
+	rm -rf "$$new/include"
+	"$$new/bin/python" -m compileall -qq -j 0 -s "$$new" -p "$$final" --invalidation-mode unchecked-hash "$$new/lib"
+	rm -rf "$$new.old"
+	[ ! -e "$$top/lib/rubezh/venv" ] || mv "$$top/lib/rubezh/venv" "$$new.old"
+	mv "$$new" "$$top/lib/rubezh/venv"
+	rm -rf "$$new.old"
+	place() {  # mode, source, target; what names a path under /usr is told the prefix
+		mkdir -p "$$(dirname "$$top/$$3")"
+		sed 's|/usr/\(lib/rubezh\|share/doc/rubezh\|bin/rubezh\)|$(PREFIX)/\1|g' "$$2" > "$$top/$$3"
+		chmod "$$1" "$$top/$$3"
+	}
+	mkdir -p "$$top/bin"
+	ln -sfn ../lib/rubezh/venv/bin/rubezh "$$top/bin/rubezh"
+	for unit in systemd/*.service systemd/*.socket; do place 644 "$$unit" "lib/systemd/system/$${unit##*/}"; done
+	place 644 systemd/rubezh.sysusers lib/sysusers.d/rubezh.conf
+	place 644 systemd/rubezh.tmpfiles lib/tmpfiles.d/rubezh.conf
+	place 644 systemd/rubezh.preset lib/systemd/system-preset/80-rubezh.preset
+	place 644 systemd/rubezh.catalog lib/systemd/catalog/rubezh.catalog
+	place 644 docs/man/rubezh.1 share/man/man1/rubezh.1
+	place 644 docs/man/rubezh.toml.5 share/man/man5/rubezh.toml.5
+	place 644 docs/rubezh.toml share/doc/rubezh/rubezh.toml
+	place 644 systemd/network.conf share/doc/rubezh/network.conf
+	for text in README.md CHANGELOG.md LICENSE docs/*.md; do place 644 "$$text" "share/doc/rubezh/$${text##*/}"; done
+	echo "rubezh: installed; $(PREFIX)/share/doc/rubezh/operators.md tells how to start it" >&2
+
+uninstall: ## remove what `make install` placed; settings, recordings and texts stay
+	@top='$(DESTDIR)$(PREFIX)'
+	rm -rf "$$top/lib/rubezh" "$$top/share/doc/rubezh" "$$top/bin/rubezh"
+	rm -f "$$top"/lib/systemd/system/rubezh.* "$$top"/lib/sysusers.d/rubezh.conf "$$top"/lib/tmpfiles.d/rubezh.conf
+	rm -f "$$top"/lib/systemd/system-preset/80-rubezh.preset "$$top"/lib/systemd/catalog/rubezh.catalog
+	rm -f "$$top"/share/man/man1/rubezh.1 "$$top"/share/man/man5/rubezh.toml.5
 
 clean: ## remove what these targets made (not what Rubezh keeps in its state folder)
 	rm -rf $(VENV) .venv.lock build dist rubezh.egg-info .coverage .coverage.* htmlcov

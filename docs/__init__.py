@@ -1,0 +1,1 @@
+"""The manuals, and what is made of them and of the code for other readers."""
