@@ -11,7 +11,8 @@ import trio
 from hypercorn.app_wrappers import ASGIWrapper
 from hypercorn.config import Config
 from hypercorn.events import Closed, Event, RawData, Updated
-from hypercorn.protocol.events import Request
+from hypercorn.protocol.events import Event as StreamEvent
+from hypercorn.protocol.events import Request, Response
 from hypercorn.protocol.h11 import STREAM_ID, H11Protocol
 from hypercorn.protocol.http_stream import HTTPStream
 from hypercorn.trio.task_group import TaskGroup
@@ -21,6 +22,7 @@ from hypercorn.utils import parse_socket_addr
 
 IDLE_SECONDS = 15.0  # until a request's headers are whole, and between two requests
 SEND_SECONDS = 60.0  # until a client takes the next block of its answer
+FIRST_WORD_SECONDS = 0.5  # when the server ends: for the request of somebody who has just connected
 _BLOCK = 64 * 1024
 
 
@@ -35,7 +37,8 @@ class Conversation:
         self._context = context
         self._stream = stream
         self._sending = trio.Lock()
-        self._idle = True
+        self._idle = self._new = True
+        self._ending = False
         self._hearing = trio.CancelScope()
         self._until = trio.current_time() + IDLE_SECONDS
 
@@ -59,9 +62,14 @@ class Conversation:
             await self._hear()
 
     def end(self) -> None:
-        """End now if no request is being answered; the protocol ends it after the answer otherwise."""
+        """End now if no request is being answered; the protocol ends it after the answer otherwise.
+
+        Whoever has just connected is not turned away: the request is on its way, and nobody asks twice.
+        """
+        self._ending = True
         if self._idle:
-            self._until = self._hearing.deadline = -math.inf
+            self._until = trio.current_time() + FIRST_WORD_SECONDS if self._new else -math.inf
+            self._hearing.deadline = self._until
 
     async def _hear(self) -> None:
         while True:
@@ -73,7 +81,10 @@ class Conversation:
                 except (trio.BrokenResourceError, trio.ClosedResourceError):
                     break
             if self._hearing.cancelled_caught:
-                break
+                if not (self._ending and self._stream.socket.is_readable()):
+                    break
+                self._until = trio.current_time() + FIRST_WORD_SECONDS  # it came in the last moment
+                continue
             await self._protocol.handle(RawData(bytes(data)))
             if not data:
                 break
@@ -88,7 +99,7 @@ class Conversation:
                 await self._stream.aclose()
                 await self._protocol.handle(Closed())
             case Updated(idle):
-                self._idle = idle
+                self._idle, self._new = idle, False
                 self._until = trio.current_time() + IDLE_SECONDS if idle else math.inf
                 self._hearing.deadline = self._until
             case _:
@@ -111,6 +122,12 @@ class Conversation:
 
 class _Http1(H11Protocol):
     """HTTP/1.1 that stays HTTP/1.1, whatever a client would like to upgrade to."""
+
+    async def stream_send(self, event: StreamEvent) -> None:
+        """Say with the last answer that it is the last: the next request goes to the next server."""
+        if isinstance(event, Response) and self.context.terminated.is_set():
+            event.headers.append((b"connection", b"close"))
+        await super().stream_send(event)
 
     async def _check_protocol(self, event: Any) -> None:  # noqa: ANN401 - h11's, which hypercorn does not export
         """Offer no other protocol."""

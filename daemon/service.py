@@ -149,7 +149,9 @@ async def _start_support(support: trio.Nursery, ground: Ground, parts: Parts, *,
             ),
         )
         door = Path(settings.intake.socket) if settings.intake.socket else ground.folder.socket
-        at = await support.start(partial(serve_web, app, socket=door, listen=settings.intake.listen))
+        inherited = [each.socket for each in systemd.inherited_sockets()]
+        serving = partial(serve_web, app, socket=door, listen=settings.intake.listen, inherited=inherited)
+        at = await support.start(serving)
         log.info("doors.opened", at=", ".join(at))
 
 

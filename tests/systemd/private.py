@@ -8,11 +8,13 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, Any, Final
 
+import pytest
 from attrs import frozen
 
 _BOOT: Final = Path(__file__).with_name("private.sh")
@@ -20,6 +22,10 @@ _BOOT_SECONDS: Final = 30.0
 _RUN_SECONDS: Final = 75.0
 _PATH: Final = "/usr/sbin:/usr/bin:/sbin:/bin"
 _NEEDED: Final = ("unshare", "setpriv", "nsenter", "pivot_root", "dbus-daemon", "systemctl", "journalctl")
+_NOTHING: Final[Mapping[str, Path]] = MappingProxyType({})
+REQUIRED: Final = (
+    "RUBEZH_TESTS_NEED_SYSTEMD"  # set where a test without its systemd must not pass for one that ran
+)
 _NAMESPACES: Final = ("--mount", "--uts", "--ipc", "--net", "--pid")
 
 
@@ -75,15 +81,28 @@ def why_not() -> str | None:
     return f"no namespaces here: {done.stderr.strip()}" if done.returncode else None
 
 
+def need_systemd() -> None:
+    """Skip the test where no systemd can be booted, with the reason; fail it where one must be."""
+    if (reason := why_not()) is None:
+        return
+    if os.environ.get(REQUIRED):
+        pytest.fail(f"{REQUIRED} is set, and there can be no systemd here: {reason}")
+    pytest.skip(reason)
+
+
 @contextmanager
-def private_systemd() -> Iterator[PrivateSystemd]:
-    """Boot one, and leave nothing of it behind."""
+def private_systemd(shown: Mapping[str, Path] = _NOTHING) -> Iterator[PrivateSystemd]:
+    """Boot one, and leave nothing of it behind.
+
+    It has the machine's files but for the private ones (`/home`, `/root`, `/run`, `/tmp`, `/var/tmp`);
+    `shown` has the folders that are to be there all the same, to be read, by where they are to be.
+    """
     cgroups = _cgroups()
     assert cgroups is not None, "ask why_not first"
     folder = Path(tempfile.mkdtemp(prefix="rubezh-systemd-"))
     group = cgroups / folder.name
     try:
-        _prepare(folder)
+        _prepare(folder, shown)
         group.mkdir()
         with (folder / "boot.log").open("wb") as said, _booted(folder, group, said) as process:
             children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text("ascii")
@@ -104,7 +123,8 @@ def _told(process: Path, inside: Path) -> str | None:
         return None
 
 
-def _prepare(folder: Path) -> None:
+def _prepare(folder: Path, shown: Mapping[str, Path]) -> None:
+    (folder / "shown").write_text("".join(f"{place}\n{path}\n" for place, path in shown.items()), "utf-8")
     (folder / "shared").mkdir()
     (folder / "over").mkdir()
     for path in (folder, folder / "shared"):

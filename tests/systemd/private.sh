@@ -27,7 +27,8 @@ ln -s pts/ptmx "$ROOT/dev/ptmx"
 ln -s /proc/self/fd "$ROOT/dev/fd"
 mount -t tmpfs -o mode=1777,nosuid,nodev tmpfs "$ROOT/dev/shm"
 mount -t tmpfs -o mode=0755,nosuid,nodev tmpfs "$ROOT/run"
-mount -t tmpfs -o mode=1777,nosuid,nodev tmpfs "$ROOT/tmp"
+for private in home root; do mount -t tmpfs -o mode=0755,nosuid,nodev tmpfs "$ROOT/$private"; done
+for open in tmp var/tmp; do mount -t tmpfs -o mode=1777,nosuid,nodev tmpfs "$ROOT/$open"; done
 mkdir -p "$ROOT/run/host" "$ROOT/run/old"
 mount --bind "$FOLDER/shared" "$ROOT/run/host"
 # The machine's own units, journal and identity are not ours; nor is its state of Rubezh, if it has any.
@@ -49,6 +50,11 @@ do
 done
 rm -rf "$ROOT/var/log/journal" "$ROOT/var/lib/rubezh" "$ROOT/etc/rubezh" "$ROOT/usr/lib/rubezh"
 mkdir -p "$ROOT/var/log/journal"
+while read -r place && read -r path; do
+    mkdir -p "$ROOT$place"
+    mount --bind "$path" "$ROOT$place"
+    mount -o remount,bind,ro "$ROOT$place"
+done < "$FOLDER/shown"
 tr -d - < /proc/sys/kernel/random/uuid > "$ROOT/etc/machine-id"
 cd "$ROOT"
 pivot_root . run/old

@@ -2,50 +2,19 @@
 
 import json
 import re
-import shlex
-import sys
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
-from tests.systemd.private import PrivateSystemd, private_systemd, why_not
+from tests.systemd.installed import CHECKOUT, PROGRAM, ROOT
+from tests.systemd.private import PrivateSystemd
 
-ROOT = Path(__file__).parents[2]
-SAMPLE = ROOT / "tests" / "samples" / "milestone.opus"
+SAMPLE = f"{CHECKOUT}/tests/samples/milestone.opus"
 UNIT = "rubezh.service"
 AS_THE_SERVICE = ("runuser", "-u", "rubezh", "--", "env", "XDG_CONFIG_HOME=/etc", "XDG_STATE_HOME=/var/lib")
-PROGRAM = "/usr/lib/rubezh/venv/bin/rubezh"
-# These are the machine's own, and hidden by ours.
-HIDDEN = ("/tmp", "/run", "/dev", "/root", "/home")  # noqa: S108 - named to be told from, not to be written to
 
 pytestmark = [pytest.mark.root, pytest.mark.model]
-
-
-@pytest.fixture(scope="module")
-def machine() -> Iterator[PrivateSystemd]:
-    """A machine with Rubezh installed as docs/operators.md has it, from the environment of the tests."""
-    if (reason := why_not()) is not None:
-        pytest.skip(reason)
-    environment, interpreter = Path(sys.prefix), Path(sys.executable).resolve()
-    if not (environment / "bin" / "rubezh").is_file():
-        pytest.skip("needs Rubezh installed in the environment that runs the tests")
-    for path in (environment, interpreter, ROOT):
-        if str(path).startswith(HIDDEN):
-            pytest.skip(f"needs a place that a service's user can reach, and {path} is none")
-    with private_systemd() as booted:
-        ours = shlex.quote(str(ROOT / "systemd"))
-        install = f"""
-            mkdir -p /usr/lib/rubezh
-            ln -s {shlex.quote(str(environment))} /usr/lib/rubezh/venv
-            install -m 644 {ours}/{UNIT} /etc/systemd/system/{UNIT}
-            install -D -m 644 {ours}/rubezh.sysusers /etc/sysusers.d/rubezh.conf
-            systemd-sysusers
-            systemctl daemon-reload
-        """
-        booted.run("sh", "-euc", install)
-        yield booted
 
 
 @pytest.fixture
@@ -77,7 +46,7 @@ def until(seconds: float, true: Callable[[], bool]) -> None:
 
 def test_it_works_once_it_is_started(service: PrivateSystemd) -> None:
     """A recording can be sent when `systemctl start` returns; its way is in the journal, field by field."""
-    text = service.run(*AS_THE_SERVICE, PROGRAM, "transcribe", "--language", "en", str(SAMPLE))
+    text = service.run(*AS_THE_SERVICE, PROGRAM, "transcribe", "--language", "en", SAMPLE)
     assert "milestone" in text.lower()
     reached = service.journal(f"_SYSTEMD_UNIT={UNIT}", "RUBEZH_EVENT=record.reached")
     assert [entry["RUBEZH_REACHED"] for entry in reached] == ["converted", "transcribe", "done"]
@@ -97,7 +66,7 @@ def test_a_stop_is_a_success_and_leaves_nothing(service: PrivateSystemd) -> None
 
 def test_a_backup_can_be_restored(service: PrivateSystemd) -> None:
     """By the commands that operators are told, as they stand there; what came after the dump is gone."""
-    transcribe = [*AS_THE_SERVICE, PROGRAM, "transcribe", "--language", "en", str(SAMPLE)]
+    transcribe = [*AS_THE_SERVICE, PROGRAM, "transcribe", "--language", "en", SAMPLE]
     text = service.run(*transcribe)
     lines = told("Under systemd").split("\n")
     names = "\n".join(["cd /root", *(line for line in lines if re.match(r"S=|PG=|as_rubezh", line)), ""])
