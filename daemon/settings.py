@@ -97,6 +97,10 @@ class IntakeSettings:
     listen: str = field(default="", validator=_address)
     largest_bytes: int = field(default=20 * 2**30, validator=Range(least=1, most=10**15))
     open_uploads: int = field(default=64, validator=Range(least=1, most=10_000))
+    account_uploads: int = field(default=16, validator=Range(least=1, most=10_000))
+    account_unfinished: int = field(default=100, validator=Range(least=1, most=100_000))
+    unfinished_hours: float = field(default=72.0, validator=Range(above=0, most=8760))
+    queued_hours: float = field(default=1000.0, validator=Range(least=0, most=10**6))  # 0: no limit
 
 
 @frozen(kw_only=True)

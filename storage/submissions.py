@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Awaitable, Callable
+from typing import Concatenate, ParamSpec
 from uuid import UUID
 
 import trio
@@ -10,10 +11,14 @@ from attrs import asdict, frozen
 
 from storage.database import Connection, Database
 from storage.errors import DatabaseUnavailable
+from storage.keys import HeldKey, in_use_key
 from storage.sql import query
 
 ACCEPT_SECONDS = 20.0  # how long an accept is tried again while the database does not answer
 _PAUSE = 0.5
+_BYTES_PER_SECOND = 16_000.0  # what a recording of unknown length is taken to have
+
+P = ParamSpec("P")
 
 
 @frozen(kw_only=True)
@@ -63,12 +68,22 @@ async def accept(database: Database, submission: Submission, *, lane: str) -> UU
     have passed. Raises DatabaseUnavailable when the outcome is still unknown then (the bytes must stay),
     DataRefused when there certainly is no record.
     """
-    return await _until_known(database, _in_accept, submission, lane)
+    return await until_known(database, in_accept, submission, lane)
+
+
+async def accept_under_key(
+    database: Database, submission: Submission, held: HeldKey, payload_sha256: bytes, *, lane: str
+) -> UUID:
+    """Do as `accept` does, and make the key the record's in the same transaction.
+
+    Raises KeyLost when another submission took the key meanwhile: there certainly is no record then.
+    """
+    return await until_known(database, _in_accept_under_key, submission, held, payload_sha256, lane)
 
 
 async def accept_or_find(database: Database, submission: Submission, *, lane: str) -> UUID:
     """Do as `accept` does, unless the owner has a record of the same fingerprint: return that one's id."""
-    return await _until_known(database, _in_accept_or_find, submission, lane)
+    return await until_known(database, _in_accept_or_find, submission, lane)
 
 
 async def was_accepted(database: Database, record_id: UUID) -> bool:
@@ -81,26 +96,42 @@ async def find_same(database: Database, owner_id: UUID, fingerprint: bytes) -> U
     return await database.transact(_in_find_same, owner_id, fingerprint)
 
 
-async def _until_known(
+async def queued_seconds(database: Database, owner_id: UUID) -> float:
+    """Return how many seconds of audio an owner has in the queue, by their size where nobody knows yet."""
+    return await database.transact(_in_queued_seconds, owner_id)
+
+
+async def until_known(
     database: Database,
-    work: Callable[[Connection, Submission, str], Awaitable[UUID]],
-    submission: Submission,
-    lane: str,
+    work: Callable[Concatenate[Connection, P], Awaitable[UUID]],
+    *args: P.args,
+    **kwargs: P.kwargs,
 ) -> UUID:
+    """Say again for ACCEPT_SECONDS what may be said twice, until the database has answered."""
     until = trio.current_time() + ACCEPT_SECONDS
     while True:
         try:
-            return await database.transact(work, submission, lane)
+            return await database.transact(work, *args, **kwargs)
         except DatabaseUnavailable:
             if trio.current_time() + _PAUSE >= until:
                 raise
         await trio.sleep(_PAUSE)
 
 
-async def _in_accept(connection: Connection, submission: Submission, lane: str) -> UUID:
+async def in_accept(connection: Connection, submission: Submission, lane: str) -> UUID:
+    """Make the record, on a connection that may be inside a transaction."""
     row = asdict(submission, recurse=False)
     row |= {"topics": list(submission.topics), "fingerprint": submission.fingerprint, "lane": lane}
     await connection.execute(query("submission_accepted"), row)
+    return submission.id
+
+
+async def _in_accept_under_key(
+    connection: Connection, submission: Submission, held: HeldKey, payload_sha256: bytes, lane: str
+) -> UUID:
+    async with connection.transaction():
+        await in_accept(connection, submission, lane)
+        await in_use_key(connection, held, submission.id, payload_sha256)
     return submission.id
 
 
@@ -110,7 +141,7 @@ async def _in_accept_or_find(connection: Connection, submission: Submission, lan
         key = int.from_bytes(both[:8], "big", signed=True)
         await connection.execute(query("submission_lock"), {"key": key})
         same = await _in_find_same(connection, submission.owner_id, submission.fingerprint)
-        return same or await _in_accept(connection, submission, lane)
+        return same or await in_accept(connection, submission, lane)
 
 
 async def _in_was_accepted(connection: Connection, record_id: UUID) -> bool:
@@ -124,3 +155,9 @@ async def _in_find_same(connection: Connection, owner_id: UUID, fingerprint: byt
     )
     row = await cursor.fetchone()
     return row[0] if row else None
+
+
+async def _in_queued_seconds(connection: Connection, owner_id: UUID) -> float:
+    asked = {"owner_id": owner_id, "bytes_per_second": _BYTES_PER_SECOND}
+    row = await (await connection.execute(query("account_queued"), asked)).fetchone()
+    return float(row[0]) if row else 0.0

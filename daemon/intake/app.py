@@ -51,8 +51,7 @@ def intake_app(
         database=database,
         store=store,
         lane=accept_lane,
-        largest_bytes=settings.largest_bytes,
-        open_uploads=settings.open_uploads,
+        settings=settings,
         stopping=stopping,
     )
     app.state.inside = inside

@@ -4,32 +4,43 @@ from collections.abc import Callable
 from http import HTTPStatus
 from uuid import UUID
 
-import trio
 from attrs import field, frozen
 from starlette.requests import Request
 
-from daemon.intake.problems import Problem, no_such_record
+from daemon.intake.places import Places
+from daemon.intake.problems import Problem, come_again, no_such_record
+from daemon.settings import IntakeSettings
 from storage.account import Account
 from storage.accounts import account_of_secret
 from storage.audio import Store
 from storage.database import Database
 
+_RETRY_STOPPING = 10
+
 
 @frozen(kw_only=True)
 class Doors:
-    """`lane` is the first stage's; `largest_bytes` and `open_uploads` bound what is received."""
+    """`lane` is the first stage's; `settings` bound what is received."""
 
     database: Database
     store: Store
     lane: str
-    largest_bytes: int
-    open_uploads: int
+    settings: IntakeSettings
     stopping: Callable[[], bool]
-    uploads: trio.Semaphore = field(init=False, eq=False, repr=False)
+    places: Places = field(init=False, eq=False, repr=False)
 
-    @uploads.default
-    def _make_uploads(self) -> trio.Semaphore:
-        return trio.Semaphore(self.open_uploads)
+    @places.default
+    def _make_places(self) -> Places:
+        return Places(self.settings.open_uploads, self.settings.account_uploads)
+
+
+def open_doors(request: Request) -> Doors:
+    """Return the doors for somebody who brings something: a service that stops takes nothing new."""
+    doors = doors_of(request)
+    if doors.stopping():
+        detail = "The service is stopping; try again in a moment."
+        raise come_again(HTTPStatus.SERVICE_UNAVAILABLE, "stopping", detail, _RETRY_STOPPING)
+    return doors
 
 
 def doors_of(request: Request) -> Doors:

@@ -46,6 +46,11 @@ class ProblemResponse(JSONResponse):
         super().__init__(content, problem.status, problem.headers)
 
 
+def come_again(status: HTTPStatus, code: str, detail: str, seconds: int) -> Problem:
+    """Say that the same request may be answered otherwise in so many seconds."""
+    return Problem(status, code, detail, headers={"Retry-After": str(seconds)})
+
+
 def no_such_record() -> Problem:
     """Say the same of an unknown record, a deleted one and somebody else's."""
     return Problem(HTTPStatus.NOT_FOUND, "not_found", "There is no such record, or it is not yours.")

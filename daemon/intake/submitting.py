@@ -1,112 +1,136 @@
 """`POST /v1/records`: the bytes durable, then the row committed, then the answer."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 from uuid import UUID
 
 import structlog
-import trio
+from attrs import asdict
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
-from daemon.intake.body import Body, empty_body, too_large
-from daemon.intake.doors import Doors, asker, doors_of
-from daemon.intake.multipart import Form, boundary_of
-from daemon.intake.options import Options, read_options
-from daemon.intake.problems import Problem
+from daemon.intake.admission import admit
+from daemon.intake.doors import Doors, asker, open_doors
+from daemon.intake.keys import asked_key, key_in_use, key_reused, payload_of, while_held
+from daemon.intake.options import Options
+from daemon.intake.receiving import Sink, Weighed, receive
 from daemon.intake.shapes import shown_record
 from storage.account import Account
-from storage.audio import Received, Receiving
+from storage.audio import Receiving
 from storage.claim import NotFound
 from storage.errors import DatabaseUnavailable, DataRefused
 from storage.ids import new_id
+from storage.keys import HeldKey, KeyInUse, KeyLost, UsedKey, keep_answer, take_key
 from storage.readiness import read_readiness
-from storage.submissions import Submission, accept
+from storage.submissions import Submission, accept, accept_under_key
 
-_RETRY_STOPPING = 10
-_RETRY_BUSY = 5
-_FORM_BYTES = 256 * 1024  # what a form may hold besides its file
+Receive = Callable[[Sink], Awaitable[Options]]
 
 log = structlog.get_logger()
 
 
 async def submit(request: Request) -> Response:
     """Receive a recording; from the 201 on it cannot be lost."""
-    doors = doors_of(request)
-    if doors.stopping():
-        raise _come_again("stopping", "The service is stopping; try again in a moment.", _RETRY_STOPPING)
+    doors = open_doors(request)
     account = await asker(request)
+    bring = partial(receive, request, largest=doors.settings.largest_bytes)
+    key = asked_key(request)
+    if key is None:
+        record_id = await take_in(doors, account, bring)
+        return _created(record_id, await _shown(doors, record_id, account))
+    match await take_key(doors.database, account.id, key):
+        case KeyInUse():
+            raise key_in_use()
+        case UsedKey() as used:
+            return await _replayed(doors, account, used, bring)
+        case HeldKey() as held:
+            work = partial(take_in, doors, account, bring, held)
+            record_id = await while_held(doors.database, held, work)
+            return await _answered(doors, account, key, record_id)
+
+
+async def take_in(doors: Doors, account: Account, bring: Receive, held: HeldKey | None = None) -> UUID:
+    """Make a record of what `bring` writes into a sink, for which it returns the options; return its id."""
+    await admit(doors, account)
     record_id = new_id()
-    async with _upload(doors), doors.store.receive(record_id) as receiving:
-        try:
-            options = await _receive(request, receiving, doors.largest_bytes)
-        except ClientDisconnect:
-            log.info("submission.broken_off", owner=account.name, bytes=receiving.size)
-            raise
-        received = await receiving.keep()
-        await _accept(doors, account, receiving, received, options)
-    log.info("submission.accepted", record=record_id, owner=account.name, bytes=received.size)
-    location = {"Location": f"/v1/records/{record_id}"}
-    return JSONResponse(await _shown(doors, record_id, account), HTTPStatus.CREATED, location)
-
-
-async def _receive(request: Request, receiving: Receiving, largest: int) -> Options:
-    """Bring the recording into the store; wrong options of a plain body are told before it is read."""
-    given = request.query_params.multi_items()
-    boundary = boundary_of(request.headers.get("content-type"))
-    if boundary is None:
-        options = read_options(given)
-        body = Body(request, largest)
-        while chunk := await body.read():
-            await receiving.write(chunk)
-    else:
-        form, body = Form(boundary), Body(request, largest + _FORM_BYTES)
-        while chunk := await body.read():
-            await receiving.write(form.feed(chunk))
-            if receiving.size > largest:
-                raise too_large(largest)
-        form.finish()
-        options = _form_options([*given, *form.fields], form.filename)
-    if not receiving.size:
-        raise empty_body()
-    return options
-
-
-def _form_options(given: list[tuple[str, str]], filename: str) -> Options:
-    """Return the options of a form; the file's own name counts unless another is given."""
-    named = any(name == "filename" for name, _ in given)
-    return read_options(given if named else [*given, ("filename", filename)])
+    with doors.places.taken(account.id):
+        async with doors.store.receive(record_id) as receiving:
+            try:
+                options = await bring(receiving)
+            except ClientDisconnect:
+                log.info(
+                    "submission.broken_off", owner=str(account.id), account=account.name, bytes=receiving.size
+                )
+                raise
+            await _accept(doors, account, receiving, options, held)
+    log.info(
+        "submission.accepted",
+        record=record_id,
+        owner=str(account.id),
+        account=account.name,
+        bytes=receiving.size,
+    )
+    return record_id
 
 
 async def _accept(
-    doors: Doors, account: Account, receiving: Receiving, received: Received, options: Options
+    doors: Doors, account: Account, receiving: Receiving, options: Options, held: HeldKey | None
 ) -> None:
+    received = await receiving.keep()
     submission = Submission(
         id=receiving.record_id,
         owner_id=account.id,
-        filename=options.filename,
-        title=options.title,
-        description=options.description,
-        topics=options.topics,
-        asked_language=options.asked_language,
-        channels=options.channels,
-        track=options.track,
-        hotwords=options.hotwords,
         store_id=doors.store.id,
         source_path=received.path,
         source_bytes=received.size,
         source_sha256=received.sha256,
+        **asdict(options, recurse=False),
     )
     try:
-        await accept(doors.database, submission, lane=doors.lane)
+        if held is None:
+            await accept(doors.database, submission, lane=doors.lane)
+        else:
+            payload = payload_of(options, received.sha256)
+            await accept_under_key(doors.database, submission, held, payload, lane=doors.lane)
     except DataRefused:
         receiving.abandon()  # refused is not committed: no row names these bytes
         raise
+    except KeyLost:
+        receiving.abandon()  # the same: the row was rolled back with the key
+        raise key_in_use() from None
     except DatabaseUnavailable as error:
-        log.warning("submission.unresolved", record=submission.id, owner=account.name, cause=str(error))
+        log.warning(
+            "submission.unresolved",
+            record=submission.id,
+            owner=str(account.id),
+            account=account.name,
+            cause=str(error),
+        )
         raise
+
+
+async def _replayed(doors: Doors, account: Account, used: UsedKey, bring: Receive) -> Response:
+    """Answer as the first time, if what is sent is what was sent."""
+    weighed = Weighed()
+    with doors.places.taken(account.id):
+        options = await bring(weighed)
+    if payload_of(options, weighed.sha256) != used.payload_sha256:
+        raise key_reused()
+    if used.answer is not None:
+        return _created(used.record_id, used.answer)
+    return await _answered(doors, account, used.key, used.record_id)
+
+
+async def _answered(doors: Doors, account: Account, key: str, record_id: UUID) -> Response:
+    """Give the first answer under a key, which is kept for all that follow."""
+    shown = await _shown(doors, record_id, account)
+    try:
+        shown = await keep_answer(doors.database, account.id, key, record_id, shown)
+    except DatabaseUnavailable as error:
+        log.info("answer.unkept", record=record_id, cause=str(error))
+    return _created(record_id, shown)
 
 
 async def _shown(doors: Doors, record_id: UUID, account: Account) -> dict[str, Any]:
@@ -118,20 +142,5 @@ async def _shown(doors: Doors, record_id: UUID, account: Account) -> dict[str, A
     return {"id": str(record_id)} if isinstance(readiness, NotFound) else shown_record(readiness)
 
 
-@asynccontextmanager
-async def _upload(doors: Doors) -> AsyncIterator[None]:
-    """Take one of the places for uploads, at once or not at all."""
-    try:
-        doors.uploads.acquire_nowait()
-    except trio.WouldBlock:
-        detail = "The service is receiving as many recordings as it can; try again in a moment."
-        raise _come_again("busy", detail, _RETRY_BUSY) from None
-    try:
-        yield
-    finally:
-        doors.uploads.release()
-
-
-def _come_again(code: str, detail: str, seconds: int) -> Problem:
-    headers = {"Retry-After": str(seconds)}
-    return Problem(HTTPStatus.SERVICE_UNAVAILABLE, code, detail, headers=headers)
+def _created(record_id: UUID, shown: Any) -> Response:  # noqa: ANN401 - JSON as it was kept
+    return JSONResponse(shown, HTTPStatus.CREATED, {"Location": f"/v1/records/{record_id}"})

@@ -84,6 +84,10 @@ class Doors:
 
         await until(reached)
 
+    def receives(self, files: int) -> bool:
+        """Tell whether so many files are being received."""
+        return self.incoming() == files
+
     def incoming(self) -> int:
         """Return how many files are being received."""
         return len(list((self.store.root / "incoming").iterdir()))
@@ -101,7 +105,7 @@ async def doors(
         database=database,
         store=store,
         accept_lane=LANE,
-        settings=IntakeSettings(largest_bytes=LARGEST, open_uploads=4),
+        settings=IntakeSettings(largest_bytes=LARGEST, open_uploads=24, account_uploads=20),
         stopping=lambda: given[0].stopping,
         inside=Inside(
             silent=lambda: given[0].silent,

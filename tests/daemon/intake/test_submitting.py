@@ -3,6 +3,7 @@
 import hashlib
 import os
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from uuid import UUID
 
 import httpx
@@ -14,7 +15,7 @@ from attrs import evolve
 from daemon.early_answer import LINGER_SECONDS
 from storage.accounts import disable_account, issue_token, revoke_token
 from tests.daemon.intake.conftest import LARGEST, Doors
-from tests.making import put
+from tests.making import an_account, put
 from tests.waiting import until
 
 Problem = Callable[[httpx.Response, int, str], str]
@@ -275,32 +276,68 @@ async def chunked_bytes(body: bytes) -> AsyncIterator[bytes]:
 
 
 async def test_many_at_once_each_become_a_record(doors: Doors, problem: Problem) -> None:
-    """The same bytes at once are records of their own; past the places for uploads one is told to wait."""
+    """The same bytes at once are records of their own; past the places for uploads one is told to wait.
+
+    An account has its share of the places, and leaves the rest to the others.
+    """
     got: list[httpx.Response] = []
     going = trio.Event()
+    _, other = await an_account(doors.database, "boris")
 
     async def slow() -> AsyncIterator[bytes]:
         yield b"x" * 1000
         await going.wait()
         yield b"y"
 
-    async def hand_in() -> None:
-        async with doors.client() as client:
+    async def hand_in(secret: str) -> None:
+        async with doors.client(secret) as client:
             got.append(await client.post("/v1/records", content=slow()))
 
-    async with doors.client() as client, trio.open_nursery() as nursery:
-        for _ in range(4):
-            nursery.start_soon(hand_in)
-        await until(lambda: doors.incoming() == 4)
-        answer = await client.post("/v1/records", content=b"x")
-        problem(answer, 503, "busy")
-        assert int(answer.headers["retry-after"]) > 0
+    async with doors.client() as client, doors.client(other) as others, trio.open_nursery() as nursery:
+        for share, secret, code in ((20, doors.secret, "too_many_uploads"), (4, other, "busy")):
+            expected = doors.incoming() + share
+            for _ in range(share):
+                nursery.start_soon(hand_in, secret)
+            await until(partial(doors.receives, expected))
+            answer = await client.post("/v1/records", content=b"x")
+            problem(answer, 429, "too_many_uploads")
+            assert int(answer.headers["retry-after"]) > 0
+            if code == "busy":
+                answer = await others.post("/v1/records", content=b"x")
+                problem(answer, 503, "busy")
+                assert int(answer.headers["retry-after"]) > 0
         going.set()
-    assert [answer.status_code for answer in got] == [201] * 4
+    assert [answer.status_code for answer in got] == [201] * 24
     async with doors.client() as client:
         assert (await client.post("/v1/records", content=b"x")).status_code == 201
     rows, files = await doors.left()
-    assert (rows, len(files)) == (5, 5)
+    assert (rows, len(files)) == (25, 25)
+
+
+async def test_hours_in_the_queue_are_limited(doors: Doors, problem: Problem) -> None:
+    """Of known length or by size, an account's waiting audio counts; what is done or stopped does not."""
+    settings = evolve(doors.app.state.doors.settings, queued_hours=2.0)
+    doors.app.state.doors = evolve(doors.app.state.doors, settings=settings)
+    async with doors.client() as client:
+
+        async def sent() -> httpx.Response:
+            return await client.post("/v1/records", content=b"x" * 100_000)
+
+        assert (await sent()).status_code == 201
+        await put(doors.database, "UPDATE records SET decoded_seconds = 7300, recognised_seconds = 200")
+        assert (await sent()).status_code == 201
+        await put(
+            doors.database, "UPDATE records SET source_bytes = 16000 * 120 WHERE decoded_seconds IS NULL"
+        )
+        answer = await sent()
+        assert "2.0 hours" in problem(answer, 429, "queue_full")
+        assert int(answer.headers["retry-after"]) > 0
+        await put(
+            doors.database,
+            "UPDATE records SET milestone = 'done', lane = NULL WHERE decoded_seconds IS NULL",
+        )
+        assert (await sent()).status_code == 201
+    assert (await doors.left())[0] == 3
 
 
 async def test_s_i6_a_stopping_service_answers_polls_and_takes_nothing_new(
