@@ -19,7 +19,7 @@ _NOT_OURS_TO_COUNT = ("lost+found",)  # the root of a fresh disk has it
 
 
 @frozen(kw_only=True)
-class _Identity:
+class Identity:
     """What `store.json` holds."""
 
     store: UUID
@@ -33,10 +33,10 @@ async def mount_store(database: Database, root: Path) -> Store:
     unknown to the database.
     """
     ours = await installation(database)
-    identity = await trio.to_thread.run_sync(_read, root)
+    identity = await trio.to_thread.run_sync(read_identity, root)
     if identity is None:
         # The row comes first: a store without a row is refused, a row without a store harms nobody.
-        identity = _Identity(store=uuid4(), installation=ours)
+        identity = Identity(store=uuid4(), installation=ours)
         await database.transact(_in_make_store, identity.store)
         identity = await trio.to_thread.run_sync(_write, root, identity)
     if identity.installation != ours:
@@ -63,8 +63,11 @@ async def _in_know_store(connection: Connection, store_id: UUID) -> bool:
     return await cursor.fetchone() is not None
 
 
-def _read(root: Path) -> _Identity | None:
-    """Return what the folder says it is, None for an empty one."""
+def read_identity(root: Path) -> Identity | None:
+    """Return what the folder says it is, None for an empty one.
+
+    Raises StateFolderRefused for one that holds something else.
+    """
     try:
         text = (root / _NAME).read_bytes()
     except FileNotFoundError:
@@ -72,7 +75,7 @@ def _read(root: Path) -> _Identity | None:
         return None
     try:
         said = json.loads(text)
-        return _Identity(store=UUID(said["store"]), installation=UUID(said["installation"]))
+        return Identity(store=UUID(said["store"]), installation=UUID(said["installation"]))
     except Exception as error:  # whatever is wrong with it, it is not the file we wrote
         message = f"{root / _NAME} does not say whose store this is; restore it from a backup"
         raise StateFolderRefused(message) from error
@@ -91,7 +94,7 @@ def _check_empty(root: Path) -> None:
         )
 
 
-def _write(root: Path, identity: _Identity) -> _Identity:
+def _write(root: Path, identity: Identity) -> Identity:
     """Write the file whole or not at all; whoever comes second keeps the first one's."""
     draft = root / f"{_NAME}.{identity.store}"
     fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -102,7 +105,7 @@ def _write(root: Path, identity: _Identity) -> _Identity:
     try:
         os.link(draft, root / _NAME)
     except FileExistsError:
-        identity = _read(root) or identity
+        identity = read_identity(root) or identity
     finally:
         draft.unlink()
     fsync_folder(root)

@@ -107,6 +107,23 @@ def find_model(setting: str, models: Path) -> Path:
     return folder
 
 
+def look_for_model(setting: str, models: Path) -> Path | None:
+    """Return the folder of the model that `setting` names; None where a known one can be made and is not yet.
+
+    Makes nothing. Raises MeansAway with one sentence.
+    """
+    known = KNOWN.get(setting)
+    if known is None:
+        return _given_folder(Path(setting).expanduser())
+    folder = models / setting
+    if _is_good(folder, known):
+        return folder
+    for file in known.files.values():
+        for part in file.parts:
+            _path_of(part, known.remedy)
+    return None
+
+
 def distrust_model(setting: str, models: Path) -> None:
     """Have a known model made and checked anew at its next use: it could not be loaded."""
     if setting in KNOWN:

@@ -1,0 +1,2 @@
+-- Whether there is a schema of ours at all.
+SELECT to_regclass('migrations') IS NOT NULL
