@@ -26,7 +26,7 @@ import trio
 
 from daemon import systemd
 from daemon.children import open_children
-from daemon.intake import Inside, intake_app
+from daemon.intake import Inside, Polls, intake_app
 from daemon.line import build_line, milestone_limit, whisper_threads
 from daemon.parts import Ground, Parts, parts_of
 from daemon.settings import Settings
@@ -135,12 +135,16 @@ async def _start_support(support: trio.Nursery, ground: Ground, parts: Parts, *,
     support.start_soon(systemd.feed_watchdog, parts.beats)
     support.start_soon(_sweep, ground)
     if doors:
+        polls = Polls(ground.database)
+        support.start_soon(polls.changes.listen, ground.database)
+        support.start_soon(_let_go_at_the_stop, ground.stop, polls)
         app = intake_app(
             database=ground.database,
             store=ground.store,
             accept_lane=ground.first_lane,
             settings=settings.intake,
             stopping=lambda: ground.stop.asked,
+            polls=polls,
             inside=Inside(
                 silent=parts.beats.silent,
                 closed_lanes=parts.lanes.closed,
@@ -169,6 +173,12 @@ async def _ring_at_the_stop(stop: Stop, parts: Parts) -> None:
     """Let the idle workers see at once that there is nothing more to wait for."""
     await stop.wait()
     parts.bell.ring()
+
+
+async def _let_go_at_the_stop(stop: Stop, polls: Polls) -> None:
+    """Have nobody wait any more for a change that this process will not see."""
+    await stop.wait()
+    polls.changes.let_go()
 
 
 async def _sweep(ground: Ground) -> None:

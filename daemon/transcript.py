@@ -1,4 +1,4 @@
-"""A record's text as a file: plain text, SubRip, WebVTT or JSON.
+"""A record's text as a file: plain text, SubRip, WebVTT, tab-separated values or JSON.
 
 The times in a `Segment` are finite seconds from the start of the recording. Text comes from a recogniser
 and is trusted with nothing: whatever a format would read as its own syntax is made harmless.
@@ -57,6 +57,12 @@ def vtt(segments: Iterable[Segment]) -> str:
     return "\n".join(("WEBVTT\n", *(f"{_times(cue, '.')}\n{_escaped(cue.text)}\n" for cue in cues(segments))))
 
 
+def tsv(segments: Iterable[Segment]) -> str:
+    """Return the text as tab-separated values: milliseconds of start and end, and text, below their heads."""
+    lines = (f"{cue.start}\t{cue.end}\t{cue.text}\n" for cue in cues(segments))
+    return "".join(("start\tend\ttext\n", *lines))
+
+
 def json_text(segments: Sequence[Segment], about: Mapping[str, Any]) -> str:
     """Return one line of JSON: `version`, all that is said `about` it, `text`, `segments` with words."""
     ordered = list(_in_order(segments))
@@ -90,6 +96,7 @@ EXPORTERS: Mapping[str, Exporter] = {
     "txt": lambda segments, _: plain_text(segments),
     "srt": lambda segments, _: srt(segments),
     "vtt": lambda segments, _: vtt(segments),
+    "tsv": lambda segments, _: tsv(segments),
     "json": json_text,
 }
 

@@ -6,6 +6,7 @@ tells nothing about the secret by the time it takes.
 
 import hashlib
 import secrets
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from uuid import UUID
 
@@ -74,7 +75,7 @@ async def issue_token(
 ) -> tuple[Token, str]:
     """Make a token; return it with its secret, which cannot be had again."""
     secret = SECRET_PREFIX + secrets.token_urlsafe(_SECRET_BYTES)
-    return await database.transact(_in_issue_token, account_id, name, expires_at, _hash(secret)), secret
+    return await database.transact(_in_issue_token, account_id, name, expires_at, hash_of(secret)), secret
 
 
 async def revoke_token(database: Database, token_id: UUID) -> Token | None:
@@ -92,10 +93,17 @@ async def account_of_secret(database: Database, secret: str) -> Account | None:
 
     None for one that is wrong, revoked, expired, or of a disabled account: all alike, for the same work.
     """
-    return await database.transact(_in_account_of_secret, _hash(secret))
+    secret_sha256 = hash_of(secret)
+    return (await accounts_of_secrets(database, [secret_sha256])).get(secret_sha256)
 
 
-def _hash(secret: str) -> bytes:
+async def accounts_of_secrets(database: Database, hashes: Collection[bytes]) -> Mapping[bytes, Account]:
+    """Return whose secrets these are, by their hashes; those that open nothing are left out."""
+    return await database.transact(_in_accounts_of_secrets, hashes)
+
+
+def hash_of(secret: str) -> bytes:
+    """Return what the database keeps of a secret."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()
 
 
@@ -164,13 +172,15 @@ async def _in_list_tokens(connection: Connection, account_id: UUID) -> tuple[Tok
         return tuple(await cursor.fetchall())
 
 
-async def _in_account_of_secret(connection: Connection, secret_sha256: bytes) -> Account | None:
+async def _in_accounts_of_secrets(connection: Connection, hashes: Collection[bytes]) -> dict[bytes, Account]:
     async with connection.cursor(row_factory=dict_row) as cursor:
-        await cursor.execute(query("token_account"), {"secret_sha256": secret_sha256})
-        row = await cursor.fetchone()
-    if row is None:
-        return None
-    token_id, noted = row.pop("token_id"), row.pop("noted")
-    if not noted:
-        await connection.execute(query("token_used"), {"id": token_id})
-    return Account(**row)
+        await cursor.execute(query("accounts_of_secrets"), {"secrets": list(hashes)})
+        rows = await cursor.fetchall()
+    found, used = {}, []
+    for row in rows:
+        secret_sha256, token_id, noted = (row.pop(name) for name in ("secret_sha256", "token_id", "noted"))
+        found[secret_sha256] = Account(**row)
+        used += [] if noted else [token_id]
+    if used:
+        await connection.execute(query("tokens_used"), {"ids": used})
+    return found

@@ -26,20 +26,21 @@ class Event:
 
 
 async def read_events(
-    database: Database, record_id: UUID, owner_id: UUID | None
+    database: Database, record_id: UUID, owner_id: UUID | None, *, after: int = 0
 ) -> tuple[Event, ...] | NotFound:
     """Return the history of a record, the oldest event first; NotFound as the readiness poll has it.
 
-    `owner_id` None asks as the service owner, who may see every record.
+    `owner_id` None asks as the service owner, who may see every record; `after` is the id of an event, and
+    only later ones are returned.
     """
-    return await database.transact(_in_read_events, record_id, owner_id)
+    return await database.transact(_in_read_events, record_id, owner_id, after)
 
 
 async def _in_read_events(
-    connection: Connection, record_id: UUID, owner_id: UUID | None
+    connection: Connection, record_id: UUID, owner_id: UUID | None, after: int
 ) -> tuple[Event, ...] | NotFound:
     async with connection.cursor(row_factory=dict_row) as cursor:
-        await cursor.execute(query("events_read"), {"id": record_id, "owner_id": owner_id})
+        await cursor.execute(query("events_read"), {"id": record_id, "owner_id": owner_id, "after": after})
         rows = await cursor.fetchall()
     if not rows:
         return NotFound(record_id)

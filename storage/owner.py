@@ -1,4 +1,4 @@
-"""What a person may do to a record at any time, also under a running stage: stop, lift, delete, undelete.
+"""What a person may do to a record at any time, also under a running stage: edit, stop, lift, (un)delete.
 
 `owner_id` None speaks for the service owner, who reaches every record.
 """
@@ -48,6 +48,40 @@ async def undelete(database: Database, record_id: UUID, owner_id: UUID | None, b
     """Take a deletion back: the record goes on where it was."""
     asked = {"id": record_id, "owner_id": owner_id, "by": by}
     return await database.transact(_in_verb, query("owner_undelete"), asked, _why_not_undeleted)
+
+
+@frozen(kw_only=True)
+class Edit:
+    """What an owner writes: None leaves a field as it is; `edition` is the one it is meant for, None any."""
+
+    title: str | None = None
+    description: str | None = None
+    topics: tuple[str, ...] | None = None
+    edition: int | None = None
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """Return the names of the fields that are written."""
+        return tuple(name for name in ("title", "description", "topics") if getattr(self, name) is not None)
+
+
+async def edit(database: Database, record_id: UUID, owner_id: UUID, by: str, edit: Edit) -> bool:
+    """Write an edit, and with it a new edition; False when there is no such record, or not at that one."""
+    return await database.transact(_in_edit, record_id, owner_id, by, edit)
+
+
+async def _in_edit(connection: Connection, record_id: UUID, owner_id: UUID, by: str, edit: Edit) -> bool:
+    written = {
+        "id": record_id,
+        "owner_id": owner_id,
+        "by": by,
+        "title": edit.title,
+        "description": edit.description,
+        "topics": None if edit.topics is None else list(edit.topics),
+        "edition": edit.edition,
+        "fields": list(edit.fields),
+    }
+    return await (await connection.execute(query("owner_edit"), written)).fetchone() is not None
 
 
 @frozen

@@ -1,5 +1,6 @@
-"""What a record is at: the readiness poll, the text so far, and lists of records."""
+"""What records are at: the readiness poll, the text so far, and lists."""
 
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -14,15 +15,16 @@ from storage.record import Milestone, Segment, Stop, StopCode, Word
 from storage.sql import query
 
 MOST_AHEAD = 1000  # a queue position past this one reads "1001": that one or a later one
-_SOONEST, _LATEST = 1, 30  # seconds between two polls
-_STEPS = 60  # a record is worth about this many polls
 
 
 @frozen(kw_only=True)
 class Readiness:
     """A record as its owner may see it; seconds are of audio.
 
-    `queue_position` is None unless the record waits for its turn; `wakes_in` is in seconds from now.
+    `text` is None until the record is done, and where it was not asked for; `is_silent`: done, and nobody
+    spoke. `queue_position` is None unless the record waits for its turn. `held_seconds` is how long the
+    running attempt has lasted, None when there is none; `milestone_seconds` is what was spent at this
+    milestone before it, and `wakes_in` the seconds from now until a delay is over.
     """
 
     id: UUID
@@ -44,10 +46,19 @@ class Readiness:
     audio_warnings: tuple[str, ...]
     recogniser: str | None
     recognised_seconds: float
+    store_id: UUID
+    audio_path: str | None
     text: str | None
-    held: bool
-    wakes_in: float | None
+    is_silent: bool
+    milestone_seconds: float
+    held_seconds: float | None
+    wakes_in: float
     queue_position: int | None
+
+    @property
+    def held(self) -> bool:
+        """Tell whether a worker is at it."""
+        return self.held_seconds is not None
 
     @property
     def audio_seconds(self) -> float | None:
@@ -57,8 +68,7 @@ class Readiness:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Return what its owner should know of the audio; `silent`: heard to its end, and nobody spoke."""
-        silent = self.milestone == Milestone.DONE and self.text == ""
-        return (*self.audio_warnings, "silent") if silent else self.audio_warnings
+        return (*self.audio_warnings, "silent") if self.is_silent else self.audio_warnings
 
     @property
     def fraction(self) -> float | None:
@@ -68,16 +78,6 @@ class Readiness:
         if not self.audio_seconds or self.audio_seconds < 0:
             return None
         return round(min(self.recognised_seconds / self.audio_seconds, 1.0), 3)
-
-    @property
-    def ask_again_seconds(self) -> int | None:
-        """Return when another poll is worth its while; None when nothing will change by itself."""
-        if self.milestone == Milestone.DONE or self.stop is not None:
-            return None
-        left = max((self.audio_seconds or 0.0) - self.recognised_seconds, 0.0)
-        if not self.held and self.wakes_in:
-            left = max(left, self.wakes_in * _STEPS)  # until then nothing can change
-        return round(min(max(left / _STEPS, _SOONEST), _LATEST))
 
 
 @frozen(kw_only=True)
@@ -107,12 +107,48 @@ class Wanted:
     limit: int = 100
 
 
+@frozen(kw_only=True)
+class PageWanted:
+    """Which of an owner's records to list: None asks for all; `before` is where the page before ended."""
+
+    milestone: Milestone | None = None
+    stopped: bool | None = None
+    search: str | None = None
+    before: "Place | None" = None
+    limit: int = 50
+
+
+@frozen
+class Place:
+    """A place in the order of records, the newest first."""
+
+    created_at: datetime
+    id: UUID
+
+
 async def read_readiness(database: Database, record_id: UUID, owner_id: UUID | None) -> Readiness | NotFound:
     """Return all the poll shows; NotFound for a record that is unknown, deleted or somebody else's.
 
     `owner_id` None asks as the service owner, who may see every record.
     """
-    return await database.transact(_in_read_readiness, record_id, owner_id)
+    found = await database.transact(_in_read_many, [record_id], [record_id], owner_id)
+    return found.get(record_id, NotFound(record_id))
+
+
+async def read_many(
+    database: Database, ids: Collection[UUID], with_text: Collection[UUID]
+) -> Mapping[UUID, Readiness]:
+    """Return what the poll shows of those that are there, whoever's they are, some with their text."""
+    return await database.transact(_in_read_many, ids, with_text, None)
+
+
+async def read_page(database: Database, owner_id: UUID, wanted: PageWanted) -> tuple[Readiness, ...]:
+    """Return records of one owner, the newest first, without texts and places in the queue.
+
+    `search` finds what its words (Russian and English, in any of their forms) stand in: titles, descriptions,
+    topics, file names, texts; "..." asks for a phrase, - for what must not be there, `or` for either.
+    """
+    return await database.transact(_in_read_page, owner_id, wanted)
 
 
 async def read_segments(database: Database, record_id: UUID, owner_id: UUID | None) -> tuple[Segment, ...]:
@@ -127,14 +163,35 @@ async def list_records(
     return await database.transact(_in_list_records, owner_id, wanted or Wanted())
 
 
-async def _in_read_readiness(
-    connection: Connection, record_id: UUID, owner_id: UUID | None
-) -> Readiness | NotFound:
+async def _in_read_many(
+    connection: Connection, ids: Collection[UUID], with_text: Collection[UUID], owner_id: UUID | None
+) -> dict[UUID, Readiness]:
     async with connection.cursor(row_factory=dict_row) as cursor:
-        asked = {"id": record_id, "owner_id": owner_id, "most_ahead": MOST_AHEAD}
+        asked = {
+            "ids": list(ids),
+            "with_text": list(with_text),
+            "owner_id": owner_id,
+            "most_ahead": MOST_AHEAD,
+        }
         await cursor.execute(query("readiness"), asked)
-        row = await cursor.fetchone()
-    return NotFound(record_id) if row is None else _readiness(row)
+        return {row["id"]: _readiness(row) async for row in cursor}
+
+
+async def _in_read_page(connection: Connection, owner_id: UUID, wanted: PageWanted) -> tuple[Readiness, ...]:
+    asked = {
+        "owner_id": owner_id,
+        "milestone": wanted.milestone,
+        "stopped": wanted.stopped,
+        "before_at": wanted.before and wanted.before.created_at,
+        "before_id": wanted.before and wanted.before.id,
+        "limit": wanted.limit,
+    }
+    async with connection.cursor(row_factory=dict_row) as cursor:
+        if wanted.search is None:
+            await cursor.execute(query("records_page"), asked)
+        else:
+            await cursor.execute(query("records_found"), {**asked, "search": wanted.search})
+        return tuple([_readiness(row) async for row in cursor])
 
 
 async def _in_read_segments(

@@ -1,6 +1,7 @@
 """The doors: recordings go in, readiness polls are answered; how records are worked on is not known here."""
 
 from daemon.intake.app import intake_app
+from daemon.intake.polls import Polls
 from daemon.intake.service import Inside
 
-__all__ = ["Inside", "intake_app"]
+__all__ = ["Inside", "Polls", "intake_app"]

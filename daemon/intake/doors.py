@@ -8,10 +8,11 @@ from attrs import field, frozen
 from starlette.requests import Request
 
 from daemon.intake.places import Places
+from daemon.intake.polls import Polls
 from daemon.intake.problems import Problem, come_again, no_such_record
 from daemon.settings import IntakeSettings
 from storage.account import Account
-from storage.accounts import account_of_secret
+from storage.accounts import hash_of
 from storage.audio import Store
 from storage.database import Database
 
@@ -27,6 +28,7 @@ class Doors:
     lane: str
     settings: IntakeSettings
     stopping: Callable[[], bool]
+    polls: Polls
     places: Places = field(init=False, eq=False, repr=False)
 
     @places.default
@@ -57,7 +59,7 @@ async def asker(request: Request) -> Account:
     """
     scheme, _, secret = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer" and secret:
-        account = await account_of_secret(doors_of(request).database, secret.strip())
+        account = await doors_of(request).polls.accounts.ask(hash_of(secret.strip()))
         if account is not None:
             return account
     raise Problem(

@@ -5,15 +5,50 @@ from collections.abc import Iterable
 
 from attrs import frozen
 
+from daemon.intake.queries import Parameter
 from storage.errors import SubmissionRefused
 
 CHANNELS = ("mix", "split", "auto")
-_MOST_LETTERS = {"filename": 1024, "title": 500, "description": 10_000, "hotwords": 5_000}
-_MOST_TOPICS, _MOST_TOPIC_LETTERS = 50, 100
+MOST_LETTERS = {"filename": 1024, "title": 500, "description": 10_000, "hotwords": 5_000}
+MOST_TOPICS, MOST_TOPIC_LETTERS = 50, 100
 _LAST_TRACK = 999
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[a-z0-9]{2,8})*")
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _KNOWN = ("filename", "language", "title", "description", "topics", "channels", "track", "hotwords")
+
+_TEXT = {"type": "string", "pattern": "^[^\\x00]*$"}
+OPTION_PARAMETERS = (
+    *(
+        Parameter(name=name, says=says, schema={**_TEXT, "maxLength": MOST_LETTERS[name]})
+        for name, says in (
+            ("filename", "What the recording is called; text, and nothing else."),
+            ("title", "For its owner."),
+            ("description", "For its owner."),
+            ("hotwords", "Words and names that are likely to be said."),
+        )
+    ),
+    Parameter(
+        name="topics",
+        says="For its owner; may be given many times.",
+        schema={**_TEXT, "maxLength": MOST_TOPIC_LETTERS},
+        repeats=True,
+    ),
+    Parameter(
+        name="language",
+        says="What is spoken, such as `ru` or `en`; `auto`, or none, has it found out.",
+        schema={"type": "string", "pattern": f"^(auto|{_LANGUAGE.pattern})?$"},
+    ),
+    Parameter(
+        name="channels",
+        says="Whether the channels are one recording (mix) or a side of a call each (split).",
+        schema={"type": "string", "enum": list(CHANNELS)},
+    ),
+    Parameter(
+        name="track",
+        says="Which audio track of the file, from 0 on.",
+        schema={"type": "integer", "minimum": 0, "maximum": _LAST_TRACK},
+    ),
+)
 
 
 @frozen(kw_only=True)
@@ -46,11 +81,11 @@ def read_options(given: Iterable[tuple[str, str]]) -> Options:
     one = {name: all_[0] for name, all_ in texts.items() if name in _KNOWN and name != "topics" and all_[0]}
     language = one.get("language", "").lower()
     for name, text in one.items():
-        faults += _text_faults(name, text, _MOST_LETTERS.get(name, _MOST_TOPIC_LETTERS))
+        faults += _text_faults(name, text, MOST_LETTERS.get(name, MOST_TOPIC_LETTERS))
     for topic in topics:
-        faults += _text_faults("a topic", topic, _MOST_TOPIC_LETTERS)
-    if len(topics) > _MOST_TOPICS:
-        faults.append(f"there are {len(topics)} topics, and {_MOST_TOPICS} is the most")
+        faults += _text_faults("a topic", topic, MOST_TOPIC_LETTERS)
+    if len(topics) > MOST_TOPICS:
+        faults.append(f"there are {len(topics)} topics, and {MOST_TOPICS} is the most")
     if language not in ("", "auto") and not _LANGUAGE.fullmatch(language):
         faults.append("language must be a code like en or pt-br, or auto")
     if one.get("channels", "auto") not in CHANNELS:

@@ -34,14 +34,15 @@ class ProblemResponse(JSONResponse):
 
     media_type = "application/problem+json"
 
-    def __init__(self, problem: Problem) -> None:
-        """Say the problem in the RFC's members and our `code`."""
+    def __init__(self, problem: Problem, **more: object) -> None:
+        """Say the problem in the RFC's members and our `code`, and what more there is to it."""
         content = {
             "type": "about:blank",
             "title": problem.status.phrase,
             "status": problem.status.value,
             "detail": problem.detail,
             "code": problem.code,
+            **more,
         }
         super().__init__(content, problem.status, problem.headers)
 

@@ -1,8 +1,8 @@
 """What the service owner asks behind the doors: is it ready, its numbers, why a record does not move."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from http import HTTPStatus
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from attrs import frozen
 from starlette.requests import Request
@@ -11,6 +11,7 @@ from starlette.responses import JSONResponse, Response
 from daemon.explain import explain
 from daemon.explained import as_plain
 from daemon.intake.doors import asked_record, asker, doors_of
+from daemon.intake.operations import Answer, Content, Operation, Who, json_answer
 from daemon.intake.problems import Problem, no_such_record
 from storage.claim import NotFound
 from storage.daemons import takes_writes
@@ -27,8 +28,13 @@ class Inside:
 
     silent: Callable[[], frozenset[str]]
     closed_lanes: Callable[[], Mapping[str, str]]
-    exposition: Callable[[], bytes]
+    exposition: Callable[[], Awaitable[bytes]]
     milestone_limit: Callable[[Record | None], float | None]
+
+
+async def show_alive(_: Request) -> Response:
+    """Say that the process is alive, and nothing of the rest."""
+    return JSONResponse({"status": "alive"})
 
 
 async def show_ready(request: Request) -> Response:
@@ -60,7 +66,7 @@ async def show_metrics(request: Request) -> Response:
     """Answer with the numbers, in Prometheus' text format."""
     await _owner(request)
     kind = "text/plain; version=0.0.4; charset=utf-8"
-    return Response(inside_of(request).exposition(), headers={"Content-Type": kind})
+    return Response(await inside_of(request).exposition(), headers={"Content-Type": kind})
 
 
 async def show_explanation(request: Request) -> Response:
@@ -101,3 +107,75 @@ async def _database(request: Request) -> str | None:
     except DatabaseUnavailable as error:
         return str(error)
     return None if writable else "the database takes no writes"
+
+
+@frozen(kw_only=True)
+class ShownAlive:
+    """The process lives; nothing is said of the rest."""
+
+    status: Literal["alive"]
+
+
+@frozen(kw_only=True)
+class ShownReady:
+    """Whether recordings are taken and worked on, and what is in the way."""
+
+    ready: bool
+    not_ready: Annotated[tuple[str, ...], "A sentence for each thing that is not well."]
+    database: str
+    silent: tuple[str, ...]
+    closed_lanes: Mapping[str, str]
+    stopping: bool
+
+
+_NUMBERS = Answer(
+    says="The numbers, in Prometheus' text format.",
+    contents=(Content(media="text/plain", shape={"type": "string"}),),
+)
+_FOR_THE_OWNER = ((401, "unauthorized"), (403, "forbidden"))
+
+OPERATIONS = (
+    Operation(
+        method="GET",
+        path="/healthz",
+        name="showAlive",
+        says="The sign of life; the one route that anybody may ask.",
+        raw=show_alive,
+        who=Who.ANYBODY,
+        answers={200: json_answer("The process is alive.", ShownAlive)},
+        tag="service",
+    ),
+    Operation(
+        method="GET",
+        path="/readyz",
+        name="showReady",
+        says="Whether recordings are taken and worked on.",
+        raw=show_ready,
+        who=Who.OWNER,
+        answers={200: json_answer("All is well.", ShownReady), 503: json_answer("It is not.", ShownReady)},
+        problems=_FOR_THE_OWNER,
+        tag="service",
+    ),
+    Operation(
+        method="GET",
+        path="/metrics",
+        name="showMetrics",
+        says="The service's numbers.",
+        raw=show_metrics,
+        who=Who.OWNER,
+        answers={200: _NUMBERS},
+        problems=_FOR_THE_OWNER,
+        tag="service",
+    ),
+    Operation(
+        method="GET",
+        path="/v1/service/records/{id}/explanation",
+        name="explainRecord",
+        says="Why a record is where it is.",
+        raw=show_explanation,
+        who=Who.OWNER,
+        answers={200: json_answer("The explanation.", {"type": "object"})},
+        problems=((404, "not_found"), (503, "database_unavailable"), *_FOR_THE_OWNER),
+        tag="service",
+    ),
+)

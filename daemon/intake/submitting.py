@@ -14,9 +14,11 @@ from starlette.responses import JSONResponse, Response
 from daemon.intake.admission import admit
 from daemon.intake.doors import Doors, asker, open_doors
 from daemon.intake.keys import asked_key, key_in_use, key_reused, payload_of, while_held
-from daemon.intake.options import Options
+from daemon.intake.operations import Content, Operation, json_answer
+from daemon.intake.options import OPTION_PARAMETERS, Options
+from daemon.intake.queries import Parameter
 from daemon.intake.receiving import Sink, Weighed, receive
-from daemon.intake.shapes import shown_record
+from daemon.intake.shapes import ShownRecord, shown_record
 from storage.account import Account
 from storage.audio import Receiving
 from storage.claim import NotFound
@@ -144,3 +146,63 @@ async def _shown(doors: Doors, record_id: UUID, account: Account) -> dict[str, A
 
 def _created(record_id: UUID, shown: Any) -> Response:  # noqa: ANN401 - JSON as it was kept
     return JSONResponse(shown, HTTPStatus.CREATED, {"Location": f"/v1/records/{record_id}"})
+
+
+_RECORDING = {"type": "string", "format": "binary"}
+_FORM = {
+    "type": "object",
+    "properties": {
+        "file": _RECORDING,
+        **{
+            each.name: {"type": "array", "items": each.schema} if each.repeats else each.schema
+            for each in OPTION_PARAMETERS
+        },
+    },
+    "required": ["file"],
+    "additionalProperties": False,
+}
+BODY_PROBLEMS = (
+    (400, "empty_body"),
+    (400, "malformed_form"),
+    (408, "too_slow"),
+    (413, "too_large"),
+    (422, "invalid_options"),
+    (429, "too_many_uploads"),
+    (429, "queue_full"),
+    (503, "busy"),
+    (503, "stopping"),
+    (507, "no_space"),
+)
+
+OPERATIONS = (
+    Operation(
+        method="POST",
+        path="/v1/records",
+        name="submitRecording",
+        says="Hand in a recording, as the body or as a form. From the 201 on it cannot be lost.",
+        raw=submit,
+        parameters=(
+            *OPTION_PARAMETERS,
+            Parameter(
+                name="Idempotency-Key",
+                place="header",
+                says="Of one's own: the same key with the same bytes and options makes no second record.",
+                schema={"type": "string"},
+            ),
+        ),
+        body=(
+            Content(media="application/octet-stream", shape=_RECORDING),
+            Content(media="multipart/form-data", shape=_FORM),
+        ),
+        answers={
+            201: json_answer("The record.", ShownRecord, {"Location": "Where its readiness is asked for."})
+        },
+        problems=(
+            *BODY_PROBLEMS,
+            (400, "invalid_key"),
+            (409, "idempotency_key_in_use"),
+            (422, "idempotency_key_reused"),
+        ),
+        tag="submissions",
+    ),
+)

@@ -1,12 +1,16 @@
--- All that the poll shows of one record, to its owner (or, with no owner named, to the service owner).
+-- All that the poll shows of these records, each to its owner (or, with no owner named, to the service owner),
+-- with the text of those of which it is asked for.
 -- The place in the queue is counted to a bound: past it nobody needs the exact number.
 SELECT
     r.id, r.owner_id, r.milestone, r.milestone_since, r.created_at, r.failures, r.edition,
     r.stop_code, r.stop_reason, r.stopped_at, r.stopped_by,
     r.title, r.description, r.topics, r.filename, r.asked_language, r.found_language,
-    r.declared_seconds, r.decoded_seconds, r.audio_warnings, r.recogniser, r.recognised_seconds,
-    CASE WHEN r.milestone = 'done' THEN r.recognised_text END AS text,
-    r.claim_token IS NOT NULL AS held,
+    r.declared_seconds, r.decoded_seconds, r.audio_warnings, r.recogniser, r.recognised_seconds, r.store_id, r.audio_path,
+    CASE WHEN r.milestone = 'done' AND r.id = ANY(%(with_text)s) THEN r.recognised_text END AS text,
+    r.milestone = 'done' AND r.recognised_text = '' AS is_silent,
+    r.milestone_seconds,
+    CASE WHEN r.claimed_at IS NOT NULL
+    THEN greatest(extract(epoch FROM clock_timestamp() - r.claimed_at), 0)::double precision END AS held_seconds,
     greatest(extract(epoch FROM r.wake_at - clock_timestamp()), 0)::double precision AS wakes_in,
     CASE WHEN r.lane IS NOT NULL AND r.stop_code IS NULL
               AND (r.wake_at IS NULL OR r.wake_at <= clock_timestamp())
@@ -20,5 +24,5 @@ SELECT
         ) AS counted
     ) END AS queue_position
 FROM records AS r
-WHERE r.id = %(id)s AND r.deleted_at IS NULL
+WHERE r.id = ANY(%(ids)s) AND r.deleted_at IS NULL
   AND (%(owner_id)s::uuid IS NULL OR r.owner_id = %(owner_id)s)

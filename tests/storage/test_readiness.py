@@ -40,7 +40,6 @@ async def test_a_new_record_waits_in_the_queue(database: Database, store: Store)
     assert (readiness.queue_position, readiness.failures, readiness.stop) == (1, 0, None)
     assert (readiness.audio_seconds, readiness.fraction, readiness.text) == (None, None, None)
     assert readiness.topics == ("one", "two")
-    assert readiness.ask_again_seconds == 1
 
 
 async def test_the_place_counts_only_who_really_stands_before(database: Database, store: Store) -> None:
@@ -108,25 +107,6 @@ async def test_progress_never_divides_by_an_unknown_length(
     account, _ = await an_account(database)
     record_id = await a_record(database, store, account)
     assert (await polled(database, record_id, account, changes)).fraction == fraction
-
-
-@pytest.mark.parametrize(
-    ("changes", "seconds"),
-    [
-        (DONE, None),
-        (STOPPED, None),
-        ("decoded_seconds = 6000, recognised_seconds = 5400", 10),
-        ("decoded_seconds = 36000", 30),
-        ("wake_at = now() + interval '20 s'", 20),
-        ("wake_at = now() + interval '1 hour'", 30),
-        (HELD, 1),
-    ],
-)
-async def test_when_to_ask_again(database: Database, store: Store, changes: str, seconds: int | None) -> None:
-    """Sooner the less is left, never while a delay runs, not at all when nothing will change by itself."""
-    account, _ = await an_account(database)
-    record_id = await a_record(database, store, account)
-    assert (await polled(database, record_id, account, changes)).ask_again_seconds == seconds
 
 
 async def test_a_stopped_record_keeps_its_milestone(database: Database, store: Store) -> None:

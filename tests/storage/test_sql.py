@@ -26,6 +26,7 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 # One value of the right kind for each parameter that any statement has, and what else it may be.
 SAMPLES: dict[str, Any] = {
     "account_id": uuid4(),
+    "after": 0,
     "answer": Jsonb({"id": "one"}),
     "asked_language": None,
     "audio_path": "records/a/b/audio.w64",
@@ -43,8 +44,10 @@ SAMPLES: dict[str, Any] = {
     "description": "",
     "detail": Jsonb({"why": "stop"}),
     "disabled": True,
+    "edition": 1,
     "expires_at": None,
     "failures_limit": 3,
+    "fields": ["title"],
     "filename": "talk.ogg",
     "fingerprint": bytes(32),
     "found_language": None,
@@ -63,21 +66,26 @@ SAMPLES: dict[str, Any] = {
     "lease_seconds": 60.0,
     "leases": list(LEASES.values()),
     "limit": 100,
+    "metadata": "",
     "milestone": "created",
     "milestones": list(LEASES),
     "most_ahead": 100,
     "name": "anna",
     "number": 1,
     "operation": Jsonb({}),
+    "options": Jsonb({}),
     "overdue_reason": "late",
     "owner_id": uuid4(),
     "payload_sha256": bytes(32),
     "reason": "late",
+    "received": 1,
     "recognised_seconds": 1.5,
     "recogniser": "whisper",
     "record_id": uuid4(),
     "run": "one",
+    "search": "a talk",
     "secret_sha256": bytes(32),
+    "secrets": [bytes(32)],
     "segments": Jsonb([]),
     "sign": None,
     "slices": [0],
@@ -92,6 +100,7 @@ SAMPLES: dict[str, Any] = {
     "tokens": [uuid4()],
     "topics": [],
     "track": None,
+    "with_text": [uuid4()],
 }
 OTHERWISE: dict[str, Any] = {
     "asked_language": "ru",
@@ -113,6 +122,9 @@ OTHERWISE: dict[str, Any] = {
     "tokens": [],
     "topics": ["one"],
     "track": 1,
+    "edition": None,
+    "title": None,
+    "description": None,
 }
 
 

@@ -12,7 +12,7 @@ import trio
 from attrs import define
 from starlette.applications import Starlette
 
-from daemon.intake import Inside, intake_app
+from daemon.intake import Inside, Polls, intake_app
 from daemon.line import milestone_limit
 from daemon.metrics import Metrics
 from daemon.settings import IntakeSettings
@@ -26,6 +26,10 @@ from tests.making import LANE, an_account, put
 from tests.waiting import until
 
 LARGEST = 1_000_000
+
+
+async def _exposition() -> bytes:
+    return Metrics(["convert"], [LANE]).exposition()
 
 
 @define
@@ -101,16 +105,19 @@ async def doors(
     anna, secret = await an_account(database)
     socket = reachable / f"{new_id().hex[-12:]}.sock"
     given: list[Doors] = []
+    polls = Polls(database)
+    nursery.start_soon(polls.changes.listen, database)
     app = intake_app(
         database=database,
         store=store,
         accept_lane=LANE,
         settings=IntakeSettings(largest_bytes=LARGEST, open_uploads=24, account_uploads=20),
         stopping=lambda: given[0].stopping,
+        polls=polls,
         inside=Inside(
             silent=lambda: given[0].silent,
             closed_lanes=lambda: given[0].closed,
-            exposition=Metrics(["convert"], [LANE]).exposition,
+            exposition=_exposition,
             milestone_limit=partial(milestone_limit, a_line()),
         ),
     )

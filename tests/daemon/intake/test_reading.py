@@ -8,7 +8,7 @@ import httpx
 import pytest
 import structlog
 
-from daemon.intake import app as module
+from daemon.intake import polls as module
 from storage.ids import new_id
 from storage.owner import lift, stop
 from tests.daemon.intake.conftest import Doors
@@ -32,7 +32,7 @@ async def test_the_poll_has_the_contract_s_shape(doors: Doors) -> None:
         answer = await client.get(f"/v1/records/{record_id}")
     assert answer.status_code == 200
     assert answer.headers["content-type"] == "application/json"
-    assert answer.headers["retry-after"] == "30"
+    assert answer.headers["retry-after"] == "1"
     assert answer.json() == {
         "id": str(record_id),
         "milestone": "transcribe",
@@ -119,7 +119,7 @@ async def test_the_sign_of_life_needs_no_token(doors: Doors) -> None:
     ("method", "path", "status", "code"),
     [
         ("GET", "/", 404, "not_found"),
-        ("GET", "/v1/records", 405, "method_not_allowed"),
+        ("PUT", "/v1/records", 405, "method_not_allowed"),
         ("PUT", "/healthz", 405, "method_not_allowed"),
         ("POST", "/v1/nothing", 404, "not_found"),
     ],
@@ -144,7 +144,7 @@ async def test_an_error_of_ours_stays_in_its_request(
 
     async with doors.client() as client:
         with monkeypatch.context() as broken, structlog.testing.capture_logs() as logged:
-            broken.setattr(module, "read_readiness", failing)
+            broken.setattr(module, "read_many", failing)
             answer = await client.get(f"/v1/records/{new_id()}")
         assert "insides" not in problem(answer, 500, "internal_error")
         assert [(entry["event"], entry["log_level"]) for entry in logged] == [("request.failed", "warning")]

@@ -72,7 +72,7 @@ async def test_a_database_that_is_away_is_said_soon(doors: Doors, monkeypatch: p
     async with doors.client("") as client:
         answer = await client.get("/readyz")
     assert answer.status_code == 503
-    assert answer.json()["not_ready"] == ["the database did not answer within 0 s"]
+    assert answer.json()["not_ready"] == ["the database cannot be reached (no connection within 0 s)"]
 
 
 async def test_the_numbers_are_in_prometheus_format(doors: Doors) -> None:

@@ -1,0 +1,284 @@
+"""What an owner does to a record: edits what is the owner's, stops, lifts, deletes, undeletes."""
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from http import HTTPStatus
+from typing import Any
+from uuid import UUID
+
+import trio
+from attrs import evolve
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from daemon.intake.conditions import asked_edition
+from daemon.intake.operations import Answer, Asked, Content, Operation, json_answer
+from daemon.intake.options import MOST_LETTERS, MOST_TOPIC_LETTERS, MOST_TOPICS, read_options
+from daemon.intake.polling import headers_of
+from daemon.intake.problems import Problem, ProblemResponse, no_such_record
+from daemon.intake.queries import Parameter
+from daemon.intake.shapes import ShownRecord, shown_record
+from storage import owner
+from storage.claim import NotFound
+from storage.database import Database
+from storage.owner import Edit, Verdict
+from storage.readiness import Readiness
+
+_MOST_BYTES = 128 * 1024
+_PATIENCE_SECONDS = 60.0
+_LAST_EDITION = 2**31 - 1
+_JSON = ("application/json", "application/merge-patch+json")
+Verb = Callable[[Database, UUID, UUID | None, str], Awaitable[Verdict | NotFound]]
+
+
+_TEXT = {"type": "string", "pattern": "^[^\\x00]*$"}
+_GIVEN = {
+    "type": "object",
+    "description": "What an owner writes; what is left out stays as it is.",
+    "properties": {
+        "title": {**_TEXT, "maxLength": MOST_LETTERS["title"]},
+        "description": {**_TEXT, "maxLength": MOST_LETTERS["description"]},
+        "topics": {
+            "type": "array",
+            "items": {**_TEXT, "maxLength": MOST_TOPIC_LETTERS},
+            "maxItems": MOST_TOPICS,
+        },
+        "edition": {
+            "type": "integer",
+            "minimum": 1,
+            "maximum": _LAST_EDITION,
+            "description": "The edition this is meant for; If-Match says the same.",
+        },
+    },
+    "additionalProperties": False,
+}
+
+
+async def edit_record(asked: Asked) -> Response:
+    """Write what is given, on the edition that the owner saw and on no other."""
+    given = await _given(asked)
+    found = await asked.doors.polls.look(asked.record_id, asked.account, with_text=False)
+    edit = _edit(given, asked.request.headers.get("if-match"))
+    by = asked.account.name
+    if edit.fields and not await owner.edit(asked.doors.database, found.id, asked.account.id, by, edit):
+        found = await asked.doors.polls.look(found.id, asked.account, with_text=False)
+        if not _says_already(found, edit):
+            return _conflict(found)
+    elif edit.edition is not None and not edit.fields and edit.edition != found.edition:
+        return _conflict(found)
+    return await _shown(asked)
+
+
+async def delete_record(asked: Asked) -> Response:
+    """Make a record invisible at once, also while a stage works on it."""
+    verdict = await owner.delete(asked.doors.database, asked.record_id, asked.account.id, asked.account.name)
+    if isinstance(verdict, NotFound):
+        raise no_such_record()
+    return Response(status_code=HTTPStatus.NO_CONTENT)
+
+
+def _verb(verb: Verb, refusals: Mapping[Verdict, tuple[str, str]]) -> Callable[[Asked], Awaitable[Response]]:
+    async def do(asked: Asked) -> Response:
+        verdict = await verb(asked.doors.database, asked.record_id, asked.account.id, asked.account.name)
+        if isinstance(verdict, NotFound):
+            raise no_such_record()
+        if verdict is not Verdict.DONE:
+            code, detail = refusals[verdict]
+            raise Problem(HTTPStatus.CONFLICT, code, detail)
+        return await _shown(asked)
+
+    return do
+
+
+async def _shown(asked: Asked) -> Response:
+    readiness = await asked.doors.polls.look(asked.record_id, asked.account)
+    return JSONResponse(shown_record(readiness), headers=headers_of(readiness))
+
+
+async def _given(asked: Asked) -> dict[str, Any]:
+    """Return the members of the JSON in the request, each of the kind that it must be."""
+    kind = asked.request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind not in _JSON:
+        detail = "An edit is sent as JSON; say so with Content-Type: application/json."
+        raise Problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "not_json", detail)
+    try:
+        given = json.loads((await _body(asked.request)).decode("utf-8"), parse_constant=_no_number)
+    except (ValueError, RecursionError):
+        raise _malformed("it is no JSON in UTF-8") from None
+    if not isinstance(given, dict):
+        raise _malformed("it must be an object")
+    if faults := _faults(given):
+        raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid_edit", f"{'; '.join(faults[:10])}.")
+    return given
+
+
+async def _body(request: Request) -> bytes:
+    """Return a body that need not be long, if it comes within its time."""
+    body = bytearray()
+    with trio.move_on_after(_PATIENCE_SECONDS):
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > _MOST_BYTES:
+                detail = f"An edit may have {_MOST_BYTES} bytes; send a shorter one."
+                raise Problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too_large", detail)
+        return bytes(body)
+    detail = f"The edit did not come within {_PATIENCE_SECONDS:.0f} seconds; send it again."
+    raise Problem(HTTPStatus.REQUEST_TIMEOUT, "too_slow", detail)
+
+
+def _faults(given: Mapping[str, Any]) -> list[str]:
+    faults = []
+    for name, value in given.items():
+        match name:
+            case "title" | "description":
+                good = isinstance(value, str)
+            case "topics":
+                good = isinstance(value, list) and all(isinstance(each, str) for each in value)
+            case "edition":
+                good = type(value) is int and 1 <= value <= _LAST_EDITION
+            case _:
+                faults.append(
+                    f"{name[:100]!a} cannot be edited (title, description and topics can, beside edition)"
+                )
+                continue
+        if not good:
+            faults.append(f"{name} is of the wrong kind")
+    return faults
+
+
+def _edit(given: Mapping[str, Any], if_match: str | None) -> Edit:
+    texts = [(name, given[name]) for name in ("title", "description") if name in given]
+    # The same limits as at the submission; raises SubmissionRefused with every fault.
+    options = read_options([*texts, *(("topics", topic) for topic in given.get("topics", ()))])
+    edit = Edit(
+        title=options.title if "title" in given else None,
+        description=options.description if "description" in given else None,
+        topics=options.topics if "topics" in given else None,
+    )
+    if if_match is not None:
+        edition = asked_edition(if_match)
+        if "edition" in given and edition is not None and edition != given["edition"]:
+            raise Problem(
+                HTTPStatus.UNPROCESSABLE_ENTITY,
+                "invalid_edit",
+                "If-Match and edition name different editions; send one of them.",
+            )
+        return evolve(edit, edition=given.get("edition", edition))
+    if "edition" in given:
+        return evolve(edit, edition=given["edition"])
+    raise Problem(
+        HTTPStatus.PRECONDITION_REQUIRED,
+        "edition_required",
+        "Say which edition the edit is meant for: `edition`, or If-Match with the record's ETag (* for any).",
+    )
+
+
+def _says_already(found: Readiness, edit: Edit) -> bool:
+    """Tell whether the edit is there: whoever lost the answer to one sends it again."""
+    return all(getattr(found, name) == getattr(edit, name) for name in edit.fields)
+
+
+def _conflict(found: Readiness) -> Response:
+    current = {
+        "title": found.title,
+        "description": found.description,
+        "topics": found.topics,
+        "edition": found.edition,
+    }
+    detail = f"The record is at edition {found.edition} by now; look at what is there and edit that."
+    return ProblemResponse(Problem(HTTPStatus.CONFLICT, "edition_conflict", detail), current=current)
+
+
+def _malformed(cause: str) -> Problem:
+    detail = f"The edit cannot be read: {cause}."
+    return Problem(HTTPStatus.BAD_REQUEST, "malformed_json", detail)
+
+
+def _no_number(constant: str) -> float:
+    raise ValueError(f"{constant} is no JSON")
+
+
+_ETAG = {"ETag": "Of the record as it is now."}
+_SHOWN = {200: json_answer("The record as it is now.", ShownRecord, _ETAG)}
+_BODY_PROBLEMS = ((408, "too_slow"), (413, "too_large"))
+
+OPERATIONS = (
+    Operation(
+        method="PATCH",
+        path="/v1/records/{id}",
+        name="editRecord",
+        says="Write title, description or topics, on the edition one saw.",
+        handler=edit_record,
+        parameters=(
+            Parameter(
+                name="If-Match",
+                place="header",
+                says="An ETag of the record, of which the edition before the dot counts; * for any.",
+                schema={"type": "string"},
+            ),
+        ),
+        body=tuple(Content(media=media, shape=_GIVEN) for media in _JSON),
+        answers=_SHOWN,
+        problems=(
+            (400, "malformed_json"),
+            (404, "not_found"),
+            (409, "edition_conflict"),
+            (415, "not_json"),
+            (422, "invalid_edit"),
+            (422, "invalid_options"),
+            (428, "edition_required"),
+            *_BODY_PROBLEMS,
+        ),
+    ),
+    Operation(
+        method="POST",
+        path="/v1/records/{id}/stop",
+        name="stopRecord",
+        says="Take a record out of work until it is lifted, also while a stage works on it.",
+        handler=_verb(
+            owner.stop,
+            {
+                Verdict.ALREADY_STOPPED: ("already_stopped", "The record is stopped already."),
+                Verdict.PAST_STOPPING: (
+                    "past_stopping",
+                    "The record is done; there is nothing left to stop.",
+                ),
+            },
+        ),
+        answers=_SHOWN,
+        problems=((404, "not_found"), (409, "already_stopped"), (409, "past_stopping")),
+    ),
+    Operation(
+        method="POST",
+        path="/v1/records/{id}/lift",
+        name="liftRecord",
+        says="Lift the stop flag: the record is ready for work again, its failures forgotten.",
+        handler=_verb(
+            owner.lift,
+            {Verdict.NOT_STOPPED: ("not_stopped", "The record is not stopped; there is nothing to lift.")},
+        ),
+        answers=_SHOWN,
+        problems=((404, "not_found"), (409, "not_stopped")),
+    ),
+    Operation(
+        method="DELETE",
+        path="/v1/records/{id}",
+        name="deleteRecord",
+        says="Delete a record: invisible at once; it can be had back for seven days.",
+        handler=delete_record,
+        answers={204: Answer(says="It is deleted.")},
+        problems=((404, "not_found"),),
+    ),
+    Operation(
+        method="POST",
+        path="/v1/records/{id}/undelete",
+        name="undeleteRecord",
+        says="Have a deleted record back: it goes on where it was.",
+        handler=_verb(
+            owner.undelete,
+            {Verdict.NOT_DELETED: ("not_deleted", "The record is not deleted.")},
+        ),
+        answers=_SHOWN,
+        problems=((404, "not_found"), (409, "not_deleted")),
+    ),
+)
