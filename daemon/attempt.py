@@ -20,7 +20,7 @@ from storage.claim import ClaimLost
 from storage.claims import Claims, Passage, Settled
 from storage.ending import Deferred, Ending, Failed, GivenBack, Hopeless, Reached, TimedOut
 from storage.errors import DatabaseUnavailable, DataRefused, MeansAway, RubezhError
-from storage.record import Record
+from storage.record import Advance, Record
 
 log = structlog.get_logger()
 
@@ -70,6 +70,9 @@ class Attempts:
                 log.error("settle.given_up", after_seconds=round(trio.current_time() - settling, 1))
                 taken.hold.unpaid = isinstance(ending, GivenBack)
             self.metrics.attempt_ended(stage.name, MARKS[type(held)], trio.current_time() - started)
+            if isinstance(held, Reached | Deferred) and isinstance(held.findings, Advance):
+                audio = held.findings.recognised_seconds - record.recognised_seconds
+                self.metrics.recognised(stage.lane, audio_seconds=audio, seconds=settling - started)
         if leaving is not None:
             raise leaving
 

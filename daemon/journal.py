@@ -85,6 +85,11 @@ async def keep_pushing() -> None:
             _outlet.push()
 
 
+def entries_dropped() -> float:
+    """Return how many entries were lost since the start of this process."""
+    return 0 if _outlet is None else _outlet.dropped_in_all
+
+
 @atexit.register
 def say_last_words(seconds: float = _LAST_WORDS_SECONDS) -> None:
     """Before the process ends: hand on what waits, for so long at most."""

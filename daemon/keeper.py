@@ -13,6 +13,7 @@ import structlog
 import trio
 from attrs import define, field
 
+from daemon.metrics import Metrics
 from daemon.outage import Outage
 from daemon.owed import Debts
 from storage.claims import Claims
@@ -56,11 +57,12 @@ class Hold:
 class Keeper:
     """Holds the claims of this process."""
 
-    def __init__(self, claims: Claims, debts: Debts, outage: Outage) -> None:
+    def __init__(self, claims: Claims, debts: Debts, outage: Outage, metrics: Metrics) -> None:
         """Begin with no claim held and with the debts of earlier runs."""
         self._claims = claims
         self._debts = debts
         self._outage = outage
+        self._metrics = metrics
         self._holds: dict[UUID, Hold] = {}
         self._patience = max(claims.leases.values(), default=0.0)
 
@@ -72,8 +74,14 @@ class Keeper:
             yield hold
         finally:
             del self._holds[token]
+            self._metrics.claims_held(self.claimed)
             if hold.unpaid:
                 self.give_back_later(token)
+
+    @property
+    def claimed(self) -> int:
+        """How many claims are held here for sure."""
+        return sum(hold.claimed for hold in self._holds.values())
 
     def give_back_later(self, token: UUID) -> None:
         """Take on a claim that nobody here holds any more, until its lease must have passed."""
@@ -111,6 +119,8 @@ class Keeper:
             else:
                 hold.lose()
         self._outage.over()
+        self._metrics.leases_renewed(len(renewed), lost=len(asked) - len(renewed))
+        self._metrics.claims_held(self.claimed)
         log.debug("keeper.renewed", claims=len(renewed))
 
     async def pay_back(self) -> None:

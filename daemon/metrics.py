@@ -3,7 +3,7 @@
 An empty run counts nothing. What each number means is told in docs/operators.md.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Final
 
@@ -16,6 +16,8 @@ from prometheus_client import (
     generate_latest,
 )
 
+from daemon.journal import entries_dropped
+from storage.database import CALL_ENDS
 from storage.record import StopCode
 
 _DATABASE_SECONDS: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)
@@ -82,9 +84,49 @@ class Metrics:
         self._lane_closed = Gauge(
             "rubezh_lane_closed", "1 while what a lane needs is away", ("lane",), registry=self._registry
         )
+        self._slots = Gauge(
+            "rubezh_slots", "Slots of a lane in this process", ("lane",), registry=self._registry
+        )
         self._database_away = Gauge(
             "rubezh_database_away", "1 while PostgreSQL cannot be reached", registry=self._registry
         )
+        self._database_calls = Counter(
+            "rubezh_database_calls",
+            "Calls of the database by how they ended",
+            ("end",),
+            registry=self._registry,
+        )
+        self._database_call_seconds = Histogram(
+            "rubezh_database_call_seconds",
+            "Seconds of a database call, the wait for a connection included",
+            registry=self._registry,
+            buckets=_DATABASE_SECONDS,
+        )
+        self._claims_held = Gauge(
+            "rubezh_claims_held", "Claims that this process holds", registry=self._registry
+        )
+        self._leases_renewed = Counter("rubezh_leases_renewed", "Renewals of leases", registry=self._registry)
+        self._leases_lost = Counter(
+            "rubezh_leases_lost",
+            "Claims found lost when their leases were to be renewed",
+            registry=self._registry,
+        )
+        self._recognised_audio = Counter(
+            "rubezh_recognised_audio_seconds",
+            "Seconds of audio recognised",
+            ("lane",),
+            registry=self._registry,
+        )
+        self._recognition = Counter(
+            "rubezh_recognition_seconds",
+            "Seconds spent on recognising it",
+            ("lane",),
+            registry=self._registry,
+        )
+        self._log_dropped = Gauge(
+            "rubezh_log_entries_dropped", "Entries that the log lost since the start", registry=self._registry
+        )
+        self._log_dropped.set_function(entries_dropped)
         for stage in stages:
             self._attempt_seconds.labels(stage)
             for mark in Mark:
@@ -93,6 +135,11 @@ class Metrics:
         for lane in lanes:
             self._slots_busy.labels(lane)
             self._lane_closed.labels(lane)
+            self._slots.labels(lane)
+            self._recognised_audio.labels(lane)
+            self._recognition.labels(lane)
+        for end in CALL_ENDS:
+            self._database_calls.labels(end)
         for code in StopCode:
             self._stops.labels(code)
 
@@ -124,6 +171,30 @@ class Metrics:
     def database_away(self, *, away: bool) -> None:
         """PostgreSQL went away, or came back."""
         self._database_away.set(away)
+
+    def slots(self, numbers: Mapping[str, int]) -> None:
+        """Each lane has so many slots here."""
+        for lane, number in numbers.items():
+            self._slots.labels(lane).set(number)
+
+    def database_call(self, end: str, seconds: float) -> None:
+        """A call of the database ended so, after so long."""
+        self._database_calls.labels(end).inc()
+        self._database_call_seconds.observe(seconds)
+
+    def claims_held(self, number: int) -> None:
+        """So many claims are held here."""
+        self._claims_held.set(number)
+
+    def leases_renewed(self, number: int, *, lost: int) -> None:
+        """So many leases were pushed, and so many claims were no longer ours."""
+        self._leases_renewed.inc(number)
+        self._leases_lost.inc(lost)
+
+    def recognised(self, lane: str, *, audio_seconds: float, seconds: float) -> None:
+        """So much audio became text in so many seconds of work."""
+        self._recognised_audio.labels(lane).inc(max(audio_seconds, 0.0))
+        self._recognition.labels(lane).inc(seconds)
 
     def value(self, name: str, **labels: str) -> float:
         """Return one number by its full name and labels; KeyError for one that is not kept."""

@@ -39,7 +39,8 @@ class Outlet:
         self._tell_dropped = tell_dropped
         self._waiting: deque[bytes] = deque()
         self._bytes = 0
-        self._dropped = 0
+        self._dropped = 0  # and not told yet
+        self.dropped_in_all = 0
 
     def say(self, entry: bytes) -> None:
         """Hand an entry on, or keep it for later, or drop it."""
@@ -48,7 +49,7 @@ class Outlet:
             self._waiting.append(entry)
             self._bytes += len(entry)
         elif answer is not Answer.TAKEN:
-            self._dropped += 1
+            self._drop()
 
     debug = info = warning = error = critical = say
 
@@ -59,12 +60,17 @@ class Outlet:
             if answer is Answer.LATER:
                 return False
             self._bytes -= len(self._waiting.popleft())
-            self._dropped += answer is Answer.NEVER
+            if answer is Answer.NEVER:
+                self._drop()
         if self._dropped:
             if self._sink.send(self._tell_dropped(self._dropped)) is not Answer.TAKEN:
                 return False
             self._dropped = 0
         return self._sink.push()
+
+    def _drop(self) -> None:
+        self._dropped += 1
+        self.dropped_in_all += 1
 
     def _has_room(self, entry: bytes) -> bool:
         """Once something is dropped nothing more is kept: the report must stand where the loss is."""

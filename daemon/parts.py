@@ -40,6 +40,7 @@ class Ground:
     database: Database
     store: Store
     stop: Stop
+    metrics: Metrics
 
     @property
     def first_lane(self) -> str:
@@ -63,7 +64,8 @@ class Parts:
 def parts_of(ground: Ground, children: Children) -> Parts:
     """Make the parts of one service."""
     slots = slots_of(ground.settings, ground.line)
-    metrics = Metrics((stage.name for stage in ground.line), slots)
+    metrics = ground.metrics
+    metrics.slots(slots)
     beats, outage, lanes = Beats(), Outage(metrics), Lanes(slots, metrics)
     run = name_of_this_run()
     leases = {stage.takes: stage.lease_seconds for stage in ground.line}
@@ -77,7 +79,7 @@ def parts_of(ground: Ground, children: Children) -> Parts:
     )
     bell = Bell(claims.floors.hear, lambda: outage.lasts)
     debts = Debts(ground.folder.owed, until=trio.current_time() + max(leases.values()))
-    keeper = Keeper(claims, debts, outage)
+    keeper = Keeper(claims, debts, outage, metrics)
     attempts = Attempts(
         claims=claims,
         line=ground.line,

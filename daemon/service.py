@@ -27,8 +27,11 @@ import trio
 from daemon import systemd
 from daemon.children import open_children
 from daemon.intake import Inside, Polls, intake_app
+from daemon.journal import keep_pushing
 from daemon.line import build_line, milestone_limit, whisper_threads
+from daemon.metrics import Metrics
 from daemon.parts import Ground, Parts, parts_of
+from daemon.queue_gauges import queue_exposition
 from daemon.settings import Settings
 from daemon.stop import Stop
 from daemon.web import serve_web
@@ -70,14 +73,22 @@ async def serve(
     folder.prepare()
     with folder.locked():
         line = line_of(settings, folder)
+        metrics = Metrics((stage.name for stage in line), {stage.lane for stage in line})
         async with open_loop(), trio.open_nursery() as outermost:
             await outermost.start(stop.hear_signals)
+            outermost.start_soon(keep_pushing)
             starting: trio.CancelScope = await outermost.start(systemd.ask_for_patience)
             async with _postgres(settings, folder) as dsn, trio.open_nursery() as exit_clock:
-                async with _database(settings, dsn) as database:
+                async with _database(settings, dsn, metrics) as database:
                     store = await mount_store(database, folder.store)
                     ground = Ground(
-                        settings=settings, folder=folder, line=line, database=database, store=store, stop=stop
+                        settings=settings,
+                        folder=folder,
+                        line=line,
+                        database=database,
+                        store=store,
+                        stop=stop,
+                        metrics=metrics,
                     )
                     await _run_rings(ground, starting, exit_clock, visitor, doors=doors)
                 exit_clock.cancel_scope.cancel(reason="the database is closed")
@@ -148,7 +159,7 @@ async def _start_support(support: trio.Nursery, ground: Ground, parts: Parts, *,
             inside=Inside(
                 silent=parts.beats.silent,
                 closed_lanes=parts.lanes.closed,
-                exposition=parts.metrics.exposition,
+                exposition=partial(_exposition, ground),
                 milestone_limit=partial(milestone_limit, ground.line),
             ),
         )
@@ -181,6 +192,11 @@ async def _let_go_at_the_stop(stop: Stop, polls: Polls) -> None:
     polls.changes.let_go()
 
 
+async def _exposition(ground: Ground) -> bytes:
+    lanes = {stage.takes: stage.lane for stage in ground.line}
+    return ground.metrics.exposition() + await queue_exposition(ground.database, lanes)
+
+
 async def _sweep(ground: Ground) -> None:
     while True:
         try:
@@ -203,7 +219,7 @@ async def _postgres(settings: Settings, folder: StateFolder) -> AsyncIterator[st
 
 
 @asynccontextmanager
-async def _database(settings: Settings, dsn: str) -> AsyncIterator[Database]:
+async def _database(settings: Settings, dsn: str, metrics: Metrics) -> AsyncIterator[Database]:
     """Have the database open and its schema as this program knows it."""
     asked = settings.database
     async with open_database(
@@ -212,6 +228,7 @@ async def _database(settings: Settings, dsn: str) -> AsyncIterator[Database]:
         call_seconds=asked.call_seconds,
         statement_seconds=asked.statement_seconds,
         listen=asked.listen,
+        call_ended=metrics.database_call,
     ) as database:
         await migrate(database)
         yield database

@@ -130,6 +130,7 @@ class Workers:
             return ClaimLost()
         hold.push(asked_at, self.claims.leases[record.milestone])
         hold.claimed = True
+        self.metrics.claims_held(self.keeper.claimed)
         exhausted = record.failures > self.settings.failures_limit
         last = await self.claims.last_failure(claim) if exhausted else None
         log.debug("record.claimed", record=str(record.id), token=str(claim.token), failures=record.failures)

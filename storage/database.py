@@ -17,7 +17,7 @@ from trio_asyncio import aio_as_trio
 import psycopg
 import psycopg.waiting
 import trio
-from attrs import frozen
+from attrs import evolve, field, frozen
 from psycopg import AsyncConnection
 from psycopg.rows import TupleRow
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
@@ -36,6 +36,11 @@ psycopg.waiting.get_running_loop = asyncio.get_running_loop  # type: ignore[attr
 logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
 
 Connection = AsyncConnection[TupleRow]
+CallEnded = Callable[[str, float], None]
+"""Is told how a call ended, one of `CALL_ENDS`, and after how many seconds."""
+
+CALL_ENDS = ("answered", "refused", "away")
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -57,6 +62,7 @@ class Database:
     call_seconds: float
     listens: bool
     _pool: AsyncConnectionPool[Connection]
+    _call_ended: CallEnded = field(default=lambda _end, _seconds: None, eq=False, repr=False)
 
     async def transact(
         self,
@@ -80,6 +86,28 @@ class Database:
         **kwargs: P.kwargs,
     ) -> T:
         """Do as `transact` does, with a deadline of its own."""
+        began, end = trio.current_time(), ""
+        try:
+            result = await self._transacted(seconds, work, *args, **kwargs)
+            end = "answered"
+        except DataRefused:
+            end = "refused"
+            raise
+        except DatabaseUnavailable:
+            end = "away"
+            raise
+        finally:
+            if end:  # one that was cancelled has no end to tell
+                self._call_ended(end, trio.current_time() - began)
+        return result
+
+    async def _transacted(
+        self,
+        seconds: float,
+        work: Callable[Concatenate[Connection, P], Awaitable[T]],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
         asked = False
 
         async def inside() -> T:
@@ -161,9 +189,17 @@ def _insisting(seconds: float) -> Iterator[None]:
 
 @asynccontextmanager
 async def open_database(
-    dsn: str, *, pool_size: int, call_seconds: float, statement_seconds: float, listen: bool
+    dsn: str,
+    *,
+    pool_size: int,
+    call_seconds: float,
+    statement_seconds: float,
+    listen: bool,
+    call_ended: CallEnded | None = None,
 ) -> AsyncIterator[Database]:
     """Open the pool inside a running `open_loop()`; close it, bounded, on any way out.
+
+    `call_ended` is told of every call that has an end.
 
     Raises DatabaseUnavailable when nobody answers, DatabaseRefused when the DSN makes no sense or the server
     is older than PostgreSQL 14.
@@ -179,6 +215,8 @@ async def open_database(
         check=AsyncConnectionPool.check_connection if not listen else None,
     )
     database = Database(dsn=dsn, call_seconds=call_seconds, listens=listen, pool=pool)
+    if call_ended is not None:
+        database = evolve(database, call_ended=call_ended)
     try:
         try:
             with trio.fail_after(call_seconds + 5):

@@ -251,7 +251,7 @@ def a_house(
     beats, bell, outage, stop = Beats(), Bell(), Outage(metrics), Stop()
     lanes = Lanes(slots or {"convert": 4, "whisper": 4}, metrics)
     debts = Debts(folder / "owed", until=trio.current_time() + max(claims.leases.values()))
-    keeper = Keeper(claims, debts, outage)
+    keeper = Keeper(claims, debts, outage, metrics)
     attempts = Attempts(
         claims=claims,
         line=stages,

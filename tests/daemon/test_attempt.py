@@ -106,6 +106,8 @@ async def test_deferred(queue: Queue, tmp_path: Path, told: list[EventDict]) -> 
     assert await queue.ask() == NoWork()
     assert house.marks() == {"deferred": 1}
     assert [entry["event"] for entry in told if entry["log_level"] != "debug"] == []
+    assert house.metrics.value("rubezh_recognised_audio_seconds_total", lane="whisper") == 10
+    assert house.metrics.value("rubezh_recognition_seconds_total", lane="whisper") > 0
 
 
 async def test_deferred_too_often(queue: Queue, tmp_path: Path, told: list[EventDict]) -> None:

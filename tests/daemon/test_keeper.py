@@ -55,6 +55,9 @@ async def test_a_renewal_counts_from_before_it_was_asked_for(autojump_clock: Moc
     assert trio.current_time() == asked_at + 9
     assert taken.hold.scope.deadline == work_until(asked_at, LEASE)
     assert entries == [{"event": "keeper.renewed", "log_level": "debug", "claims": 1}]
+    assert house.metrics.value("rubezh_claims_held") == 1
+    assert house.metrics.value("rubezh_leases_renewed_total") == 1
+    assert house.metrics.value("rubezh_leases_lost_total") == 0
 
 
 async def test_a_claim_counts_from_before_it_was_asked_for(autojump_clock: MockClock, house: House) -> None:
@@ -101,6 +104,7 @@ async def test_a_token_that_does_not_come_back_ends_the_work(autojump_clock: Moc
     await house.keeper.renew()
     assert first_taken.hold.scope.cancel_called
     assert not second_taken.hold.scope.cancel_called
+    assert house.metrics.value("rubezh_leases_lost_total") == 1
 
 
 async def test_an_attempt_that_is_settled_during_a_renewal_is_none_of_its_business(

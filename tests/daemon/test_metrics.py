@@ -6,7 +6,10 @@ from pathlib import Path
 import pytest
 
 from daemon.metrics import Mark, Metrics
-from storage.record import StopCode
+from daemon.queue_gauges import exposition_of
+from storage.database import CALL_ENDS
+from storage.queue_numbers import Heap
+from storage.record import Milestone, StopCode
 
 ROOT = Path(__file__).parents[2]
 
@@ -53,6 +56,39 @@ def test_durations_states_and_stops_are_kept(metrics: Metrics) -> None:
     assert metrics.value("rubezh_database_away") == 0
 
 
+def test_leases_claims_calls_and_speed_are_kept(metrics: Metrics) -> None:
+    """What a claim costs, what is in hand, and how fast audio becomes text."""
+    metrics.slots({"convert": 3})
+    metrics.claims_held(2)
+    metrics.leases_renewed(5, lost=1)
+    metrics.database_call("answered", 0.002)
+    metrics.recognised("convert", audio_seconds=300.0, seconds=30.0)
+    metrics.recognised("convert", audio_seconds=-1.0, seconds=1.0)
+    assert metrics.value("rubezh_slots", lane="convert") == 3
+    assert metrics.value("rubezh_claims_held") == 2
+    assert metrics.value("rubezh_leases_renewed_total") == 5
+    assert metrics.value("rubezh_leases_lost_total") == 1
+    assert metrics.value("rubezh_recognised_audio_seconds_total", lane="convert") == 300.0
+    assert metrics.value("rubezh_recognition_seconds_total", lane="convert") == 31.0
+    calls = {end: metrics.value("rubezh_database_calls_total", end=end) for end in CALL_ENDS}
+    assert calls == {"answered": 1.0, "refused": 0.0, "away": 0.0}
+    assert metrics.value("rubezh_database_call_seconds_count") == 1
+    assert metrics.value("rubezh_log_entries_dropped") >= 0
+
+
+def test_the_queue_is_told_by_milestone_lane_and_state() -> None:
+    """Each kind that may be there has a series; the age is the oldest's of all states."""
+    heaps = (
+        Heap(milestone="created", lane="convert", state="waiting", records=7, oldest_seconds=12.5),
+        Heap(milestone="created", lane="convert", state="held", records=1, oldest_seconds=90.0),
+    )
+    told = exposition_of(heaps, LANES).decode()
+    assert 'rubezh_queue_records{lane="convert",milestone="created",state="waiting"} 7.0\n' in told
+    assert 'rubezh_queue_records{lane="whisper",milestone="transcribe",state="delayed"} 0.0\n' in told
+    assert 'rubezh_milestone_age_seconds{milestone="created"} 90.0\n' in told
+    assert 'rubezh_milestone_age_seconds{milestone="converted"} 0.0\n' in told
+
+
 def test_a_number_that_is_not_kept_is_an_error(metrics: Metrics) -> None:
     """A misspelt name in a check must not look like zero."""
     with pytest.raises(KeyError):
@@ -74,9 +110,13 @@ def test_prometheus_reads_it(metrics: Metrics) -> None:
     assert names == re.findall(r"^# HELP (\S+) \S", text, re.MULTILINE)
 
 
+LANES = {Milestone.CREATED: "convert", Milestone.CONVERTED: "whisper", Milestone.TRANSCRIBE: "whisper"}
+
+
 def test_every_number_is_documented_and_no_other(metrics: Metrics) -> None:
     """docs/operators.md names exactly what the service tells."""
-    told = set(re.findall(r"^# TYPE (\S+)", metrics.exposition().decode(), re.MULTILINE))
+    exposition = metrics.exposition() + exposition_of((), LANES)
+    told = set(re.findall(r"^# TYPE (\S+)", exposition.decode(), re.MULTILINE))
     documented = set(
         re.findall(r"^\| `(rubezh_[a-z_]+)", (ROOT / "docs/operators.md").read_text("utf-8"), re.MULTILINE)
     )

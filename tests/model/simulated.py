@@ -113,7 +113,7 @@ class Process:
         outage = Outage(METRICS)
         self.debts = Debts(owed, until=trio.current_time() + max(LEASES.values()))
         self.inherited = frozenset(self.debts.open_at(0.0))
-        self.keeper = Keeper(claims, self.debts, outage)
+        self.keeper = Keeper(claims, self.debts, outage, METRICS)
         attempts = Attempts(
             claims=claims,
             line=self.line,
