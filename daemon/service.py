@@ -26,7 +26,7 @@ import trio
 
 from daemon import systemd
 from daemon.children import open_children
-from daemon.intake import Inside, Polls, intake_app
+from daemon.intake import ALIAS, Inside, Polls, intake_app
 from daemon.journal import keep_pushing
 from daemon.line import build_line, milestone_limit, whisper_threads
 from daemon.metrics import Metrics
@@ -161,6 +161,7 @@ async def _start_support(support: trio.Nursery, ground: Ground, parts: Parts, *,
                 closed_lanes=parts.lanes.closed,
                 exposition=partial(_exposition, ground),
                 milestone_limit=partial(milestone_limit, ground.line),
+                models=(ALIAS, Path(settings.whisper.model).name),
             ),
         )
         door = Path(settings.intake.socket) if settings.intake.socket else ground.folder.socket

@@ -17,6 +17,7 @@ from daemon.intake import (
     transcripts,
     tus,
 )
+from daemon.intake.compatible import routes as compatible
 from daemon.intake.doors import Doors
 from daemon.intake.openapi import described
 from daemon.intake.operations import Asked, Operation, json_answer, routes_of
@@ -74,6 +75,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *history.OPERATIONS,
     *transcripts.OPERATIONS,
     *listening.OPERATIONS,
+    *compatible.OPERATIONS,
     Operation(
         method="GET",
         path="/openapi.json",

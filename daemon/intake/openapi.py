@@ -7,8 +7,7 @@ from http import HTTPStatus
 from importlib.metadata import version
 from typing import Any
 
-from attrs import frozen
-
+from daemon.intake.compatible.errors import OpenAIError
 from daemon.intake.operations import Answer, Content, Operation, Who
 from daemon.intake.queries import Parameter
 from daemon.intake.schemas import Schema, Schemas
@@ -31,23 +30,6 @@ _PROBLEM = {
     },
     "required": ["type", "title", "status", "detail", "code"],
 }
-
-
-@frozen(kw_only=True)
-class OpenAIErrorBody:
-    """What went wrong, in OpenAI's words."""
-
-    message: str
-    type: str
-    param: str | None
-    code: str | None
-
-
-@frozen(kw_only=True)
-class OpenAIError:
-    """An error of the OpenAI-compatible routes."""
-
-    error: OpenAIErrorBody
 
 
 @cache

@@ -30,6 +30,7 @@ class Inside:
     closed_lanes: Callable[[], Mapping[str, str]]
     exposition: Callable[[], Awaitable[bytes]]
     milestone_limit: Callable[[Record | None], float | None]
+    models: tuple[str, ...]  # that may be asked for by name
 
 
 async def show_alive(_: Request) -> Response:

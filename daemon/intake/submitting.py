@@ -26,7 +26,7 @@ from storage.errors import DatabaseUnavailable, DataRefused
 from storage.ids import new_id
 from storage.keys import HeldKey, KeyInUse, KeyLost, UsedKey, keep_answer, take_key
 from storage.readiness import read_readiness
-from storage.submissions import Submission, accept, accept_under_key
+from storage.submissions import Submission, accept, accept_or_find, accept_under_key
 
 Receive = Callable[[Sink], Awaitable[Options]]
 
@@ -53,8 +53,13 @@ async def submit(request: Request) -> Response:
             return await _answered(doors, account, key, record_id)
 
 
-async def take_in(doors: Doors, account: Account, bring: Receive, held: HeldKey | None = None) -> UUID:
-    """Make a record of what `bring` writes into a sink, for which it returns the options; return its id."""
+async def take_in(
+    doors: Doors, account: Account, bring: Receive, held: HeldKey | None = None, *, same_again: bool = False
+) -> UUID:
+    """Make a record of what `bring` writes into a sink, for which it returns the options; return its id.
+
+    With `same_again` a recording that the account has already, sent with the same options, is no new record.
+    """
     await admit(doors, account)
     record_id = new_id()
     with doors.places.taken(account.id):
@@ -66,20 +71,26 @@ async def take_in(doors: Doors, account: Account, bring: Receive, held: HeldKey 
                     "submission.broken_off", owner=str(account.id), account=account.name, bytes=receiving.size
                 )
                 raise
-            await _accept(doors, account, receiving, options, held)
+            accepted = await _accept(doors, account, receiving, options, held, same_again=same_again)
     log.info(
         "submission.accepted",
-        record=record_id,
+        record=accepted,
         owner=str(account.id),
         account=account.name,
         bytes=receiving.size,
     )
-    return record_id
+    return accepted
 
 
 async def _accept(
-    doors: Doors, account: Account, receiving: Receiving, options: Options, held: HeldKey | None
-) -> None:
+    doors: Doors,
+    account: Account,
+    receiving: Receiving,
+    options: Options,
+    held: HeldKey | None,
+    *,
+    same_again: bool,
+) -> UUID:
     received = await receiving.keep()
     submission = Submission(
         id=receiving.record_id,
@@ -91,11 +102,15 @@ async def _accept(
         **asdict(options, recurse=False),
     )
     try:
-        if held is None:
-            await accept(doors.database, submission, lane=doors.lane)
-        else:
+        if held is not None:
             payload = payload_of(options, received.sha256)
-            await accept_under_key(doors.database, submission, held, payload, lane=doors.lane)
+            return await accept_under_key(doors.database, submission, held, payload, lane=doors.lane)
+        if not same_again:
+            return await accept(doors.database, submission, lane=doors.lane)
+        accepted = await accept_or_find(doors.database, submission, lane=doors.lane)
+        if accepted != submission.id:
+            receiving.abandon()  # the record there is has bytes of its own
+        return accepted
     except DataRefused:
         receiving.abandon()  # refused is not committed: no row names these bytes
         raise
