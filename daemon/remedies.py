@@ -55,6 +55,10 @@ REMEDIES: Final[Mapping[str, str]] = MappingProxyType(
             "after its limit; the reason has what was refused."
         ),
         "give_back.owed": "Nothing to do: it is given back then.",
+        "upload.gone": (
+            "See who took files out of uploads/ in the store, or whether the disk loses them. The sender was "
+            "told to begin anew."
+        ),
         "submission.unresolved": (
             "Nothing to do: the sender was told to ask again, and the bytes are put aside after two "
             "days if no row knows them. See why the database went away."

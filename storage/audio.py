@@ -4,6 +4,7 @@
 
     store.json             the ids of the store and of its installation
     incoming/<record>      being received, held by a flock; nobody was told its id yet
+    uploads/<record>       resumable uploads, each held by a flock while it is written
     records/<record>/source
     records/<record>/<claim token>/...   one attempt's own files
     quarantine/<record>    bytes no row knows, put aside for days
@@ -28,7 +29,7 @@ from attrs import field, frozen
 from storage.errors import NoSpace
 
 SOURCE = "source"
-_FOLDERS = ("incoming", "records", "quarantine")
+_FOLDERS = ("incoming", "uploads", "records", "quarantine")
 _BLOCK = 256 * 1024  # what is gathered before a thread is asked to write it
 _RESERVE = 256 * 2**20  # left free on the disk: PostgreSQL may live on it, and must not meet its end
 _THREADS = 8
@@ -111,6 +112,17 @@ class Store:
         """
         await self.in_thread(self._sweep_attempts, record_id, frozenset(keep), until)
 
+    async def check_room(self, size: int) -> None:
+        """Raise NoSpace when so many bytes cannot be received."""
+        await self.in_thread(self.need_room, size)
+
+    def need_room(self, size: int) -> None:
+        """Do the same, in a thread that may wait for the disk."""
+        with telling_full_disks(self.root):
+            disk = os.statvfs(self.root)
+            if disk.f_bavail * disk.f_frsize < self.reserve + size:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
     async def in_thread(self, work: Callable[..., T], *arguments: object) -> T:
         """Run file work in one of the store's few threads; it ends, cancelled or not, before this returns."""
         return await trio.to_thread.run_sync(work, *arguments, limiter=self._threads)
@@ -149,6 +161,10 @@ class Receiving:
         # Says "somebody is at it" to a daemon that starts on the same store; a new file is nobody else's.
         fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
+    async def expect(self, size: int) -> None:
+        """Raise NoSpace when there is no room for so many bytes."""
+        await self._store.check_room(size)
+
     async def write(self, chunk: bytes) -> None:
         """Take more bytes; raises NoSpace when the disk is full."""
         self.size += len(chunk)
@@ -179,13 +195,7 @@ class Receiving:
 
     def _put(self, gathered: bytearray) -> None:
         self._sha256.update(gathered)
-        with telling_full_disks(self._store.root):
-            disk = os.fstatvfs(self._fd)
-            if disk.f_bavail * disk.f_frsize < self._store.reserve + len(gathered):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            rest = memoryview(gathered)
-            while rest:
-                rest = rest[os.write(self._fd, rest) :]
+        put_block(self._store, self._fd, gathered)
 
     def _keep(self) -> None:
         self._put(self._gathered)
@@ -198,6 +208,15 @@ class Receiving:
             fsync_folder(folder)
             fsync_folder(folder.parent)
         self._kept = True
+
+
+def put_block(store: Store, fd: int, block: bytearray) -> None:
+    """Write all of a block, if the disk has room for it beside the store's reserve; raises NoSpace."""
+    with telling_full_disks(store.root):
+        store.need_room(len(block))
+        rest = memoryview(block)
+        while rest:
+            rest = rest[os.write(fd, rest) :]
 
 
 def fsync_folder(folder: Path) -> None:

@@ -1,5 +1,6 @@
 """A request's body as it arrives: counted, limited, and never waited for too long."""
 
+from collections.abc import Callable
 from http import HTTPStatus
 
 import trio
@@ -13,19 +14,18 @@ PATIENCE_SECONDS = 60.0
 
 
 class Body:
-    """`size` counts what was read; more than `most` bytes, declared or sent, is `too_large`."""
+    """`size` counts what was read; more than `most` bytes, declared or sent, are the problem of `excess`."""
 
-    def __init__(self, request: Request, most: int) -> None:
+    def __init__(self, request: Request, most: int, excess: Callable[[int], Problem] | None = None) -> None:
         self.size = 0
         self._receive = request.receive
         self._most = most
+        self._excess = excess or too_large
         self._patience = PATIENCE_SECONDS
         self._due = LEAST_BYTES
-        declared = request.headers.get("content-length", "")
-        if declared == "0":
-            raise empty_body()
-        if declared.isascii() and declared.isdigit() and int(declared) > most:
-            raise too_large(most)
+        declared = declared_size(request)
+        if declared is not None and declared > most:
+            raise self._excess(most)
 
     async def read(self) -> bytes:
         """Return the next bytes, empty at the end; raises ClientDisconnect when the sender went away."""
@@ -33,7 +33,7 @@ class Body:
             chunk, more = await self._read_message()
             self.size += len(chunk)
             if self.size > self._most:
-                raise too_large(self._most)
+                raise self._excess(self._most)
             if self.size >= self._due:
                 self._patience, self._due = PATIENCE_SECONDS, self.size + LEAST_BYTES
             if chunk or not more:
@@ -54,6 +54,12 @@ class Body:
         if message["type"] == "http.disconnect":
             raise ClientDisconnect
         return message.get("body", b""), message.get("more_body", False)
+
+
+def declared_size(request: Request) -> int | None:
+    """Return how many bytes the request says its body has; None for one that does not say it."""
+    declared = request.headers.get("content-length", "")
+    return int(declared) if declared.isascii() and declared.isdigit() else None
 
 
 def too_large(most: int) -> Problem:

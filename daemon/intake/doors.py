@@ -10,6 +10,7 @@ from starlette.requests import Request
 from daemon.intake.places import Places
 from daemon.intake.polls import Polls
 from daemon.intake.problems import Problem, come_again, no_such_record
+from daemon.intake.turns import Turns
 from daemon.settings import IntakeSettings
 from storage.account import Account
 from storage.accounts import hash_of
@@ -30,6 +31,7 @@ class Doors:
     stopping: Callable[[], bool]
     polls: Polls
     places: Places = field(init=False, eq=False, repr=False)
+    turns: Turns = field(factory=Turns, init=False, eq=False, repr=False)
 
     @places.default
     def _make_places(self) -> Places:

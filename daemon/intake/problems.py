@@ -3,12 +3,12 @@
 from http import HTTPStatus
 
 import structlog
+from attrs import frozen
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, ExceptionHandler, Message, Receive, Scope, Send
 
-from daemon.intake.compatible.errors import openai_error, speaks_openai
 from storage.errors import DatabaseUnavailable, NoSpace, SubmissionRefused
 
 _RETRY_DATABASE = 5
@@ -16,11 +16,24 @@ _RETRY_DATABASE = 5
 log = structlog.get_logger()
 
 
+@frozen
+class OtherStatus:
+    """A status that a protocol on top of HTTP has added."""
+
+    value: int
+    phrase: str
+
+
 class Problem(Exception):
     """An answer that is an error; `detail` is one sentence for a person."""
 
     def __init__(
-        self, status: HTTPStatus, code: str, detail: str, *, headers: dict[str, str] | None = None
+        self,
+        status: HTTPStatus | OtherStatus,
+        code: str,
+        detail: str,
+        *,
+        headers: dict[str, str] | None = None,
     ) -> None:
         """Keep what the answer will say."""
         super().__init__(detail)
@@ -45,17 +58,7 @@ class ProblemResponse(JSONResponse):
             "code": problem.code,
             **more,
         }
-        super().__init__(content, problem.status, problem.headers)
-        self._problem = problem
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send it, in the form that the sender's client reads."""
-        if not speaks_openai(scope["path"]):
-            await super().__call__(scope, receive, send)
-            return
-        problem = self._problem
-        error = openai_error(problem.status.value, problem.code, problem.detail)
-        await JSONResponse(error, problem.status.value, problem.headers)(scope, receive, send)
+        super().__init__(content, problem.status.value, problem.headers)
 
 
 def come_again(status: HTTPStatus, code: str, detail: str, seconds: int) -> Problem:

@@ -5,7 +5,7 @@ from typing import Protocol
 
 from starlette.requests import Request
 
-from daemon.intake.body import Body, empty_body, too_large
+from daemon.intake.body import Body, declared_size, empty_body, too_large
 from daemon.intake.multipart import Form, boundary_of
 from daemon.intake.options import Options, read_options
 
@@ -19,6 +19,9 @@ class Sink(Protocol):
     def size(self) -> int:
         """How many bytes were taken."""
 
+    async def expect(self, size: int) -> None:
+        """Say whether so many may come; raises NoSpace."""
+
     async def write(self, chunk: bytes) -> None:
         """Take more of them."""
 
@@ -30,6 +33,9 @@ class Weighed:
         """Begin with no bytes."""
         self.size = 0
         self._sha256 = hashlib.sha256()
+
+    async def expect(self, size: int) -> None:
+        """Have room for every size."""
 
     async def write(self, chunk: bytes) -> None:
         """Take more bytes."""
@@ -49,6 +55,9 @@ async def receive(request: Request, sink: Sink, largest: int) -> Options:
     if boundary is None:
         options = read_options(given)
         body = Body(request, largest)
+        if declared_size(request) == 0:
+            raise empty_body()
+        await sink.expect(declared_size(request) or 0)
         while chunk := await body.read():
             await sink.write(chunk)
         if not sink.size:
@@ -65,6 +74,7 @@ async def receive(request: Request, sink: Sink, largest: int) -> Options:
 async def receive_form(request: Request, form: Form, sink: Sink, largest: int) -> None:
     """Bring a form's file into `sink` and read the form to its end."""
     body = Body(request, largest + _FORM_BYTES)
+    await sink.expect(declared_size(request) or 0)
     while chunk := await body.read():
         await sink.write(form.feed(chunk))
         if sink.size > largest:
