@@ -9,6 +9,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, ExceptionHandler, Message, Receive, Scope, Send
 
+from daemon.intake.compatible.errors import openai_error, speaks_openai
 from storage.errors import DatabaseUnavailable, NoSpace, SubmissionRefused
 
 _RETRY_DATABASE = 5
@@ -59,6 +60,16 @@ class ProblemResponse(JSONResponse):
             **more,
         }
         super().__init__(content, problem.status.value, problem.headers)
+        self._problem = problem
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it, in the form that the sender's client reads."""
+        if not speaks_openai(scope["path"]):
+            await super().__call__(scope, receive, send)
+            return
+        problem = self._problem
+        error = openai_error(problem.status.value, problem.code, problem.detail)
+        await JSONResponse(error, problem.status.value, problem.headers)(scope, receive, send)
 
 
 def come_again(status: HTTPStatus, code: str, detail: str, seconds: int) -> Problem:

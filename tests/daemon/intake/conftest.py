@@ -119,6 +119,7 @@ async def doors(
             closed_lanes=lambda: given[0].closed,
             exposition=_exposition,
             milestone_limit=partial(milestone_limit, a_line()),
+            models=("whisper-1", "base"),
         ),
     )
     given.append(Doors(app=app, socket=socket, database=database, store=store, anna=anna, secret=secret))
