@@ -4,7 +4,7 @@ import math
 
 import structlog
 import trio
-from attrs import frozen
+from attrs import define
 
 from daemon.lanes import Lanes
 from daemon.metrics import Metrics
@@ -27,9 +27,9 @@ log = structlog.get_logger()
 SETTLE_PAUSE_SECONDS = 0.5
 
 
-@frozen(kw_only=True)
+@define(kw_only=True)
 class Attempts:
-    """Runs attempts; one for the whole process."""
+    """Runs attempts; one for the whole process. `settings` may be replaced while they run."""
 
     claims: Claims
     line: tuple[Stage, ...]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import structlog
 import trio
 
-from storage.database import Database
+from storage.database import HEAR_AGAIN_SECONDS, Database
 from storage.errors import DatabaseUnavailable
 
 log = structlog.get_logger()
@@ -20,12 +20,17 @@ class Bell:
     """Wakes whoever waits for work."""
 
     def __init__(
-        self, heard: Callable[[str], None] = lambda _: None, is_away: Callable[[], bool] = lambda: False
+        self,
+        heard: Callable[[str], None] = lambda _: None,
+        is_away: Callable[[], bool] = lambda: False,
+        promise: Callable[[float], None] = lambda _: None,
     ) -> None:
         """Begin silent; `heard` is given what each notification says, before it rings.
 
-        `is_away` says whether the database is known to be away, which is told elsewhere.
+        `is_away` says whether the database is known to be away, which is told elsewhere. `promise` is told,
+        again and again, within how many seconds it will be told next.
         """
+        self._promise = promise
         self._heard = heard
         self._is_away = is_away
         self._rung = trio.Event()
@@ -57,10 +62,13 @@ class Bell:
 
         def heard_again() -> None:
             nonlocal silent_since, told
+            if silent_since < math.inf:
+                self.ring()  # what came meanwhile was not heard
             silent_since, told = math.inf, False
-            self.ring()  # what came meanwhile was not heard
+            self._promise(HEAR_AGAIN_SECONDS)
 
         while True:
+            self._promise(0.0)
             try:
                 await database.hear(CHANNEL, ring, heard_again)
             except DatabaseUnavailable as error:
@@ -69,4 +77,5 @@ class Bell:
                 if long and not told and not self._is_away():
                     log.warning("bell.silent", reason=str(error))
                     told = True
+            self._promise(RETRY_SECONDS)
             await trio.sleep(RETRY_SECONDS)

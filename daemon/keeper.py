@@ -5,7 +5,7 @@ PostgreSQL is away, nothing pushes it, and Trio itself ends the work before anot
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from uuid import UUID
 
@@ -57,8 +57,19 @@ class Hold:
 class Keeper:
     """Holds the claims of this process."""
 
-    def __init__(self, claims: Claims, debts: Debts, outage: Outage, metrics: Metrics) -> None:
-        """Begin with no claim held and with the debts of earlier runs."""
+    def __init__(
+        self,
+        claims: Claims,
+        debts: Debts,
+        outage: Outage,
+        metrics: Metrics,
+        promise: Callable[[float], None] = lambda _: None,
+    ) -> None:
+        """Begin with no claim held and with the debts of earlier runs.
+
+        `promise` is told, again and again, within how many seconds it will be told next.
+        """
+        self._promise = promise
         self._claims = claims
         self._debts = debts
         self._outage = outage
@@ -98,12 +109,14 @@ class Keeper:
         """Renew, pay back, and wake what has come due, every so many seconds, for ever."""
         while True:
             asked_at = trio.current_time()
+            self._promise(seconds)
             try:
                 await self.renew()
                 await self.pay_back()
                 await self._claims.wake()
             except DatabaseUnavailable as error:
                 self._outage.noticed(error, asked_at)
+            self._promise(seconds)
             await trio.sleep(seconds)
 
     async def renew(self) -> None:
@@ -126,6 +139,7 @@ class Keeper:
     async def pay_back(self) -> None:
         """Give back every claim that is owed; one that no record carries may still come, and is kept."""
         for token in self._debts.open_at(trio.current_time()):
+            self._promise(0.0)
             given_back = await self._claims.give_back(token, WHY_LATE)
             self._outage.over()
             if given_back:

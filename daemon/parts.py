@@ -2,6 +2,7 @@
 
 import os
 import socket
+from collections.abc import Callable
 from functools import partial
 from uuid import uuid4
 
@@ -17,6 +18,7 @@ from daemon.metrics import Metrics
 from daemon.outage import Outage
 from daemon.owed import Debts
 from daemon.settings import Settings
+from daemon.status import sentence_of
 from daemon.stop import Stop
 from daemon.systemd import Beats
 from daemon.worker import Workers
@@ -28,6 +30,10 @@ from storage.daemons import Sign
 from storage.database import Database
 from storage.folder import StateFolder
 from storage.record import Milestone
+
+# Between two promises a part asks the database so often at most, and may wait for its turn on a busy machine.
+MOST_CALLS_TO_A_BEAT = 4
+BEAT_MARGIN_SECONDS = 30.0
 
 
 @frozen(kw_only=True)
@@ -59,6 +65,13 @@ class Parts:
     workers: Workers
     metrics: Metrics
     run: str
+    sentence: Callable[[], str]
+
+    def adopt(self, settings: Settings) -> None:
+        """Go on with these settings, as far as they may change while the service runs."""
+        work = settings.work
+        self.workers.settings = self.workers.attempts.settings = work
+        self.workers.claims.failures_limit = work.failures_limit
 
 
 def parts_of(ground: Ground, children: Children) -> Parts:
@@ -66,7 +79,9 @@ def parts_of(ground: Ground, children: Children) -> Parts:
     slots = slots_of(ground.settings, ground.line)
     metrics = ground.metrics
     metrics.slots(slots)
-    beats, outage, lanes = Beats(), Outage(metrics), Lanes(slots, metrics)
+    calls = MOST_CALLS_TO_A_BEAT * ground.settings.database.call_seconds
+    beats = Beats(margin_seconds=BEAT_MARGIN_SECONDS + calls)
+    outage, lanes = Outage(metrics), Lanes(slots, metrics)
     run = name_of_this_run()
     leases = {stage.takes: stage.lease_seconds for stage in ground.line}
     claims = Claims(
@@ -77,9 +92,9 @@ def parts_of(ground: Ground, children: Children) -> Parts:
         leases=leases,
         sign=partial(_sign, ground, lanes),
     )
-    bell = Bell(claims.floors.hear, lambda: outage.lasts)
+    bell = Bell(claims.floors.hear, lambda: outage.lasts, partial(beats.promise, "bell"))
     debts = Debts(ground.folder.owed, until=trio.current_time() + max(leases.values()))
-    keeper = Keeper(claims, debts, outage, metrics)
+    keeper = Keeper(claims, debts, outage, metrics, partial(beats.promise, "keeper"))
     attempts = Attempts(
         claims=claims,
         line=ground.line,
@@ -103,7 +118,14 @@ def parts_of(ground: Ground, children: Children) -> Parts:
         settings=ground.settings.work,
     )
     return Parts(
-        beats=beats, bell=bell, keeper=keeper, lanes=lanes, workers=workers, metrics=metrics, run=run
+        beats=beats,
+        bell=bell,
+        keeper=keeper,
+        lanes=lanes,
+        workers=workers,
+        metrics=metrics,
+        run=run,
+        sentence=lambda: sentence_of(lanes.signs(), away=outage.lasts),
     )
 
 

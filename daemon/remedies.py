@@ -32,6 +32,13 @@ REMEDIES: Final[Mapping[str, str]] = MappingProxyType(
             "Nothing to do for the record: the attempt's work is done again. See why the database was "
             "away for longer than work.settle_seconds, or, after a crash, work.exit_seconds."
         ),
+        "settings.refused": (
+            "Nothing was changed. The reason names each fault: mend the file and reload again, or "
+            "restart the service for what cannot change while it runs."
+        ),
+        "settings.unanswered": (
+            "The state folder could not be written; `rubezh reload` waits in vain. Make room in it."
+        ),
         "service.ended_hard": (
             "What was owed is on disk and given back at the next start. Mostly the database did not "
             "answer: see whether it runs."

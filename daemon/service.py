@@ -16,6 +16,7 @@ A stop cancels the work ring alone: while attempts are given back, leases are re
 polls are answered. A crash of a task of ours takes the service down; the service manager starts it again.
 """
 
+import signal
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
@@ -32,7 +33,9 @@ from daemon.line import build_line, milestone_limit, whisper_threads
 from daemon.metrics import Metrics
 from daemon.parts import Ground, Parts, parts_of
 from daemon.queue_gauges import queue_exposition
+from daemon.reloading import Reloading
 from daemon.settings import Settings
+from daemon.status import tell_status
 from daemon.stop import Stop
 from daemon.web import serve_web
 from stages.stage import Stage
@@ -60,10 +63,12 @@ async def serve(
     *,
     doors: bool = True,
     visitor: Visitor | None = None,
+    reread: Callable[[], Settings] | None = None,
     line_of: Callable[[Settings, StateFolder], tuple[Stage, ...]] = build_line,
 ) -> None:
     """Run the service until a stop is asked for: by a signal, or by the end of `visitor`.
 
+    `reread` has the settings as they are by then, at each SIGHUP; without it that asks for the stop as well.
     `line_of` makes the stages that records pass.
 
     Raises Refused or Unavailable when it cannot start, and whatever crashed it; what rises through a ring
@@ -75,9 +80,10 @@ async def serve(
         line = line_of(settings, folder)
         metrics = Metrics((stage.name for stage in line), {stage.lane for stage in line})
         async with open_loop(), trio.open_nursery() as outermost:
-            await outermost.start(stop.hear_signals)
+            await outermost.start(stop.hear_signals, *(() if reread else (signal.SIGHUP,)))
             outermost.start_soon(keep_pushing)
             starting: trio.CancelScope = await outermost.start(systemd.ask_for_patience)
+            outermost.start_soon(_give_up_start, stop, starting, outermost.cancel_scope)
             async with _postgres(settings, folder) as dsn, trio.open_nursery() as exit_clock:
                 async with _database(settings, dsn, metrics) as database:
                     store = await mount_store(database, folder.store)
@@ -90,7 +96,7 @@ async def serve(
                         stop=stop,
                         metrics=metrics,
                     )
-                    await _run_rings(ground, starting, exit_clock, visitor, doors=doors)
+                    await _run_rings(ground, starting, exit_clock, visitor, reread, doors=doors)
                 exit_clock.cancel_scope.cancel(reason="the database is closed")
             outermost.cancel_scope.cancel(reason="the service has ended")
     log.info("service.stopped")
@@ -101,6 +107,7 @@ async def _run_rings(
     starting: trio.CancelScope,
     exit_clock: trio.Nursery,
     visitor: Visitor | None,
+    reread: Callable[[], Settings] | None,
     *,
     doors: bool,
 ) -> None:
@@ -120,11 +127,31 @@ async def _run_rings(
                 if visitor is not None:
                     support.start_soon(_receive, visitor, ground)
                 log.info("service.started", workers=settings.work.workers, state=str(ground.folder.path))
-                systemd.ready("records are claimed")
+                if reread is not None:
+                    support.start_soon(_reloading(ground, parts, reread).hear)
+                systemd.ready(parts.sentence())
+                support.start_soon(tell_status, parts.sentence, stop)
                 starting.cancel(reason="the service has started")
             parts.keeper.owe()
             support.cancel_scope.cancel(reason="the work has ended")
         await _say_farewell(ground, parts.run)
+
+
+async def _give_up_start(stop: Stop, starting: trio.CancelScope, everything: trio.CancelScope) -> None:
+    """Let a stop end a start that is not over: whatever it was at is as safe as under a kill."""
+    await stop.wait()
+    if not starting.cancel_called:
+        everything.cancel(reason="a stop was asked for before the service had started")
+
+
+def _reloading(ground: Ground, parts: Parts, reread: Callable[[], Settings]) -> Reloading:
+    return Reloading(
+        folder=ground.folder.path,
+        running=ground.settings,
+        read=reread,
+        adopt=parts.adopt,
+        status=parts.sentence,
+    )
 
 
 async def _say_farewell(ground: Ground, run: str) -> None:
@@ -213,6 +240,7 @@ async def _postgres(settings: Settings, folder: StateFolder) -> AsyncIterator[st
     if settings.database.dsn:
         yield settings.database.dsn
         return
+    systemd.status("starting PostgreSQL")
     async with embedded_postgres(folder) as cluster, trio.open_nursery() as nursery:
         nursery.start_soon(cluster.failed)
         yield cluster.dsn
@@ -223,6 +251,7 @@ async def _postgres(settings: Settings, folder: StateFolder) -> AsyncIterator[st
 async def _database(settings: Settings, dsn: str, metrics: Metrics) -> AsyncIterator[Database]:
     """Have the database open and its schema as this program knows it."""
     asked = settings.database
+    systemd.status("opening the database, and bringing its schema up to date")
     async with open_database(
         dsn,
         pool_size=asked.pool_size,

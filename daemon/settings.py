@@ -10,6 +10,7 @@ from typing import Any
 
 from attrs import Attribute, field, frozen
 
+from daemon.credentials import CredentialMissing, reveal
 from daemon.structuring import Faulty, Range, structure
 from storage.errors import SettingsRefused, StateFolderRefused
 from storage.folder import default_state_folder, home_folder
@@ -141,6 +142,10 @@ def load_settings(file: Path | None = None, *, state: Path | None = None) -> Set
     """
     file = file or default_file(os.environ)
     raw = _read(file) if file else {}
+    try:
+        reveal(raw, os.environ)
+    except CredentialMissing as error:
+        raise SettingsRefused(f"{file}: {error}") from error
     if over := os.environ.get("RUBEZH_STATE"):
         raw["state"] = str(Path(over).absolute())
     if state is not None:

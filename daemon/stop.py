@@ -74,9 +74,11 @@ class Stop:
             if not self.asked:
                 self.crash_ends_at = trio.current_time() + exit_seconds
 
-    async def hear_signals(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Turn SIGTERM and SIGINT into requests, for ever."""
-        with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+    async def hear_signals(
+        self, *others: signal.Signals, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
+    ) -> None:
+        """Turn SIGTERM, SIGINT and the `others` into requests, for ever."""
+        with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, *others) as signals:
             task_status.started()
             async for number in signals:
                 self.ask(signal.Signals(number).name)

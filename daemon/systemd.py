@@ -101,15 +101,17 @@ class Beats:
     """Who promised to be heard from again, and by when.
 
     Each part of the service promises anew before every wait, with the longest that wait may take; one that
-    ends its work leaves. A promise that is broken means a part that hangs, whatever it hangs in.
+    ends its work leaves. A promise that is broken means a part that hangs, whatever it hangs in. To each
+    promise `margin_seconds` are added, for the calls that are made between two of them.
     """
 
     clock: Callable[[], float] = trio.current_time
+    margin_seconds: float = 0.0
     _due: dict[str, float] = field(factory=dict, init=False)
 
     def promise(self, name: str, seconds: float) -> None:
         """Promise that `name` will promise again, or leave, within `seconds`."""
-        self._due[name] = self.clock() + seconds
+        self._due[name] = self.clock() + seconds + self.margin_seconds
 
     def leave(self, name: str) -> None:
         """Expect `name` no more; one who never promised may leave too."""
@@ -148,4 +150,10 @@ async def feed_watchdog(beats: Beats) -> None:
         if not silent and allowed:
             notify("WATCHDOG=1")
         told = silent
-        await trio.sleep(interval)
+        try:
+            await trio.sleep(interval)
+        except trio.Cancelled:
+            # From here on all that is left is to close, and that may take a whole interval.
+            if not beats.silent() and allowed:
+                notify("WATCHDOG=1")
+            raise

@@ -11,7 +11,7 @@ from uuid import uuid4
 
 import structlog
 import trio
-from attrs import field, frozen
+from attrs import define, field, frozen
 
 from daemon.attempt import Attempts
 from daemon.bell import Bell
@@ -29,8 +29,6 @@ from storage.errors import DatabaseUnavailable, DatabaseUnreached
 
 log = structlog.get_logger()
 
-BEAT_MARGIN_SECONDS = 60.0  # past every deadline of the calls a worker makes between two promises
-
 
 @frozen
 class CouldNotAsk:
@@ -40,9 +38,9 @@ class CouldNotAsk:
 Look = Taken | NoWork | ClaimLost | CouldNotAsk
 
 
-@frozen(kw_only=True)
+@define(kw_only=True)
 class Workers:
-    """What the workers share."""
+    """What the workers share; `settings` may be replaced while they work."""
 
     claims: Claims
     attempts: Attempts
@@ -65,7 +63,7 @@ class Workers:
                 async with self._turn:
                     taken = await self._take(name, keeping)
                 if taken is not None:
-                    self.beats.promise(name, self.attempts.longest_seconds(taken) + BEAT_MARGIN_SECONDS)
+                    self.beats.promise(name, self.attempts.longest_seconds(taken))
                     await self.attempts.run(taken)
             self.bell.ring()  # a slot is free, and the record may be ready for its next stage
         self.beats.leave(name)
@@ -73,7 +71,7 @@ class Workers:
     async def _take(self, name: str, keeping: ExitStack) -> Taken | None:
         """Look for work until there is some; None when a stop is asked for meanwhile."""
         while not self.stop.asked:
-            self.beats.promise(name, self.settings.poll_seconds + BEAT_MARGIN_SECONDS)
+            self.beats.promise(name, self.settings.poll_seconds)
             ring = self.bell.next_ring
             look = await self.look(keeping)
             match look:

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from attrs import field, frozen
+from attrs import define, field, frozen
 from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
 
@@ -41,9 +41,11 @@ class LastFailure:
     cause: str | None
 
 
-@frozen(kw_only=True)
+@define(kw_only=True)
 class Claims:
     """The door to the queue for one process; `claimed_by` names it in the events, `leases` are seconds.
+
+    `failures_limit` may change while it is open.
 
     `sign` makes the sign of life that goes out with a claim, or with a wake while there are none.
     """

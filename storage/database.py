@@ -45,6 +45,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 OLDEST_SERVER = 140_000
+HEAR_AGAIN_SECONDS = 30.0
 _PATIENCE = 1.0  # seconds between a cancel and the next
 # SQLSTATE classes that speak of the world and not of our statement: connection, resources, operator
 # intervention, system error, lock not available, serialisation.
@@ -130,24 +131,33 @@ class Database:
             raise _of_ours(error) from error
         return result
 
-    async def hear(self, channel: str, heard: Callable[[str], None], started: Callable[[], None]) -> None:
+    async def hear(self, channel: str, heard: Callable[[str], None], listens: Callable[[], None]) -> None:
         """LISTEN on a connection of its own; call `heard(payload)` for each notification until cancelled.
 
-        `started()` is called once the server has said yes. Raises DatabaseUnavailable when it ends.
+        `listens()` is called when the server has said yes, and says so again, every `HEAR_AGAIN_SECONDS`: a
+        server that has gone without a word sends no notifications either. Raises DatabaseUnavailable when it
+        ends.
         """
+        silence = trio.CancelScope(deadline=trio.current_time() + self.call_seconds)
 
         async def inside() -> None:
             conninfo = str(self._pool.conninfo)
             async with await psycopg.AsyncConnection.connect(conninfo, autocommit=True) as connection:
-                await connection.execute(psycopg.sql.SQL("LISTEN {}").format(psycopg.sql.Identifier(channel)))
-                started()
-                async for notification in connection.notifies():
-                    heard(notification.payload)
+                while True:
+                    # To listen again changes nothing, and is answered.
+                    name = psycopg.sql.Identifier(channel)
+                    await connection.execute(psycopg.sql.SQL("LISTEN {}").format(name))
+                    silence.deadline = trio.current_time() + HEAR_AGAIN_SECONDS + self.call_seconds
+                    listens()
+                    async for notification in connection.notifies(timeout=HEAR_AGAIN_SECONDS):
+                        heard(notification.payload)
 
         try:
-            await aio_as_trio(inside)()
+            with silence:
+                await aio_as_trio(inside)()
         except psycopg.Error as error:
             raise _of_ours(error) from error
+        raise DatabaseUnavailable(f"the database did not answer within {self.call_seconds:g} s")
 
 
 @asynccontextmanager

@@ -112,6 +112,22 @@ class StateFolder:
                 "or choose another with --state"
             )
 
+    def holder(self) -> int | None:
+        """Return the process that owns the folder now, None when nobody does or it is only just starting."""
+        try:
+            fd = os.open(self.lock, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return None
+        try:
+            fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            said = os.pread(fd, 32, 0).decode("ascii", "replace").strip()
+            return int(said) if said.isdigit() else None
+        else:
+            return None
+        finally:
+            os.close(fd)
+
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Own the folder while the block lasts; refused at once when another process owns it."""

@@ -27,6 +27,7 @@ class _Where:
 _COMMANDS = {
     "transcribe": _Where("daemon.cli.transcribe", "Turn recordings into text, here and now."),
     "serve": _Where("daemon.cli.serve", "Run the service until it is told to stop."),
+    "reload": _Where("daemon.cli.reload", "Have the running service read its settings again."),
     "records": _Where("daemon.cli.records", "See what became of records; stop, lift, delete them."),
     "explain": _Where("daemon.cli.explain", "Tell why a record does not move."),
     "doctor": _Where("daemon.cli.doctor", "Tell what is wrong with this installation."),
