@@ -27,6 +27,7 @@ EVENTS: Final[Mapping[str, str]] = MappingProxyType(
         "upload.uncounted": "what came of an upload could not be counted; it will be sent again",
         "upload.undropped": "an upload could not be given up; the end of its lease does that",
         "upload.gone": "bytes of an upload that were counted are not in the store any more",
+        "tokens.refused": "an address sent so many wrong tokens that it has to wait now",
         "key.unrenewed": "the lease of an idempotency key could not be renewed; it is tried again",
         "key.unreleased": "an idempotency key could not be let go of; the end of its lease does that",
         "answer.unkept": "the answer to an accepted submission could not be kept for its repetition",
@@ -43,6 +44,9 @@ EVENTS: Final[Mapping[str, str]] = MappingProxyType(
         "record.cleanup_failed": "an attempt was over and its cleaning up failed; its end stands",
         "record.given_back": "an attempt was cut off by the stop of the service and is not counted",
         "record.stopped": "the record is out of work until a person lifts its stop flag",
+        "record.lifted": "a person lifted the stop flag: the record is ready for work again",
+        "record.deleted": "a person deleted the record; it can be had back for some days",
+        "record.undeleted": "a person had the record back; it goes on where it was",
         # Claims and settles.
         "claim.lost": "the claim is no longer this attempt's own; nothing was written",
         "claim.answer_lost": "the answer to a claim did not come; it is given back by its token",

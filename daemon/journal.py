@@ -37,6 +37,7 @@ _RED, _BOLD, _PLAIN = "\x1b[31m", "\x1b[1m", "\x1b[0m"
 _KNOWN_LEVELS: Final = (logging.WARNING, logging.ERROR, logging.CRITICAL)  # below these nothing is heard
 _EVENT_WIDTH: Final = 20  # a longer event pushes its own facts aside, nobody else's
 _PUSH_SECONDS: Final = 0.5
+_PUSH_AGAIN_SECONDS: Final = 0.01  # journald and readers take more as soon as they have read some
 _LAST_WORDS_SECONDS: Final = 1.0  # for what waits when the process ends
 
 
@@ -79,10 +80,11 @@ def say_to(sink: Sink, render: Render, stamp: Processor, level: Level) -> None:
 
 async def keep_pushing() -> None:
     """Hand on what waits, and tell what was dropped, also when nothing more is said; for ever."""
+    pause = _PUSH_SECONDS
     while True:
-        await trio.sleep(_PUSH_SECONDS)
-        if _outlet is not None:
-            _outlet.push()
+        await trio.sleep(pause)
+        nothing_waits = _outlet is None or _outlet.push()
+        pause = _PUSH_SECONDS if nothing_waits else _PUSH_AGAIN_SECONDS
 
 
 def entries_dropped() -> float:

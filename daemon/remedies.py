@@ -66,6 +66,7 @@ REMEDIES: Final[Mapping[str, str]] = MappingProxyType(
             "See who took files out of uploads/ in the store, or whether the disk loses them. The sender was "
             "told to begin anew."
         ),
+        "tokens.refused": "A sender has an old token, or somebody tries. Shut the address out if it goes on.",
         "submission.unresolved": (
             "Nothing to do: the sender was told to ask again, and the bytes are put aside after two "
             "days if no row knows them. See why the database went away."

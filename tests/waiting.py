@@ -1,6 +1,7 @@
 """Waits for what happens in its own time in another process, thread or connection."""
 
 import inspect
+import time
 from collections.abc import Awaitable, Callable
 
 import trio
@@ -14,3 +15,11 @@ async def until(condition: Callable[[], bool | Awaitable[bool]], seconds: float 
             if await holds if inspect.isawaitable(holds) else holds:
                 return
             await trio.sleep(0.01)
+
+
+def wait_until(condition: Callable[[], bool], seconds: float) -> None:
+    """Do the same outside of Trio, for what takes its time."""
+    limit = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < limit, f"it did not come true within {seconds:g} s"
+        time.sleep(0.1)

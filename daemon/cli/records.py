@@ -12,6 +12,7 @@ from daemon.cli.accounts import account_named
 from daemon.cli.opening import with_database
 from daemon.cli.options import with_settings
 from daemon.cli.person import person
+from daemon.cli.service_log import tell_service_log
 from daemon.cli.showing import events_table, record_facts, record_json, records_table
 from daemon.cli.words import json_document, put, tell
 from daemon.settings import Settings
@@ -22,7 +23,7 @@ from storage.errors import Refused
 from storage.events import Event, read_events
 from storage.owner import Verdict
 from storage.readiness import Listed, Readiness, Wanted, list_records, read_readiness
-from storage.record import Milestone
+from storage.record import Milestone, StopCode
 
 T = TypeVar("T")
 
@@ -110,6 +111,8 @@ def events(settings: Settings, record: UUID, *, as_json: bool) -> None:
 def stop(settings: Settings, record: UUID) -> None:
     """Take the record ID out of work until it is lifted."""
     _say(settings, record, owner.stop, "stopped; lift it with: rubezh records lift {id}")
+    code = StopCode.STOPPED_BY_OWNER
+    tell_service_log("record.stopped", record=record, code=code, by=person(), reason="a person stopped it")
 
 
 @command.command()
@@ -121,6 +124,7 @@ def lift(settings: Settings, record: UUID) -> None:
     It is ready for work again, and its failures are forgotten.
     """
     _say(settings, record, owner.lift, "lifted; it is ready for work")
+    tell_service_log("record.lifted", record=record, by=person())
 
 
 @command.command()
@@ -129,6 +133,7 @@ def lift(settings: Settings, record: UUID) -> None:
 def delete(settings: Settings, record: UUID) -> None:
     """Delete the record ID; for some days it can be had back."""
     _say(settings, record, owner.delete, "deleted; have it back with: rubezh records undelete {id}")
+    tell_service_log("record.deleted", record=record, by=person())
 
 
 @command.command()
@@ -137,6 +142,7 @@ def delete(settings: Settings, record: UUID) -> None:
 def undelete(settings: Settings, record: UUID) -> None:
     """Have the record ID back after its deletion."""
     _say(settings, record, owner.undelete, "undeleted; it goes on where it was")
+    tell_service_log("record.undeleted", record=record, by=person())
 
 
 _UNCHANGED = {

@@ -9,6 +9,7 @@ from uuid import UUID
 import trio
 from attrs import asdict, evolve, frozen
 
+from daemon.cli.service_log import tell_service_log
 from daemon.intake.options import Options, storable
 from storage.account import Account
 from storage.audio import Received, Store
@@ -69,7 +70,15 @@ async def _accept(path: Path, options: Options, site: Site, account: Account, sh
             raise
         if accepted != record_id:
             receiving.abandon()
-    return accepted
+            return accepted
+    tell_service_log(
+        "submission.accepted",
+        record=record_id,
+        owner=account.id,
+        account=account.name,
+        bytes=submission.source_bytes,
+    )
+    return record_id
 
 
 def _submission(
