@@ -21,6 +21,7 @@ from hypercorn.typing import ConnectionState
 from hypercorn.utils import parse_socket_addr
 
 IDLE_SECONDS = 15.0  # until a request's headers are whole, and between two requests
+SEE_OFF_SECONDS = 1.0  # until a client has read its last answer
 SEND_SECONDS = 60.0  # until a client takes the next block of its answer
 FIRST_WORD_SECONDS = 0.5  # when the server ends: for the request of somebody who has just connected
 _BLOCK = 64 * 1024
@@ -37,6 +38,7 @@ class Conversation:
         self._context = context
         self._stream = stream
         self._sending = trio.Lock()
+        self._seen_off = False
         self._idle = self._new = True
         self._ending = False
         self._hearing = trio.CancelScope()
@@ -81,11 +83,12 @@ class Conversation:
                 except (trio.BrokenResourceError, trio.ClosedResourceError):
                     break
             if self._hearing.cancelled_caught:
-                if not (self._ending and self._stream.socket.is_readable()):
+                if self._seen_off or not (self._ending and self._stream.socket.is_readable()):
                     break
                 self._until = trio.current_time() + FIRST_WORD_SECONDS  # it came in the last moment
                 continue
-            await self._protocol.handle(RawData(bytes(data)))
+            if not self._seen_off:
+                await self._protocol.handle(RawData(bytes(data)))
             if not data:
                 break
         await self._protocol.handle(Closed())
@@ -95,15 +98,37 @@ class Conversation:
             case RawData(data):
                 if not await self._sent(data):
                     await self._protocol.handle(Closed())
+            case Closed() if self._protocol.is_answering:
+                pass  # over what came behind the request; the answer still ends as it should
             case Closed():
-                await self._stream.aclose()
+                await self._see_off()
                 await self._protocol.handle(Closed())
-            case Updated(idle):
+            case Updated(idle) if not self._seen_off:
                 self._idle, self._new = idle, False
                 self._until = trio.current_time() + IDLE_SECONDS if idle else math.inf
                 self._hearing.deadline = self._until
+            case Updated():
+                pass  # nothing comes after the end
             case _:
                 raise TypeError(f"hypercorn has an event unknown to us: {event!r}")
+
+    async def _see_off(self) -> None:
+        """End our half, and drop what still comes for a moment.
+
+        Were the connection closed with something unread, the kernel would take back what the client has not
+        read of its answer.
+        """
+        self._seen_off = True
+        self._until = trio.current_time() + SEE_OFF_SECONDS
+        with trio.move_on_after(SEE_OFF_SECONDS) as limit:
+            try:
+                async with self._sending:
+                    await self._stream.send_eof()
+            except (trio.BrokenResourceError, trio.ClosedResourceError):
+                self._until = -math.inf  # it is gone already
+        if limit.cancelled_caught:  # it does not take what it was sent before
+            await trio.aclose_forcefully(self._stream)
+        self._hearing.deadline = self._until
 
     async def _sent(self, data: bytes) -> bool:
         """Send `data`; False when the client has gone, or does not take it."""
@@ -128,6 +153,11 @@ class _Http1(H11Protocol):
         if isinstance(event, Response) and self.context.terminated.is_set():
             event.headers.append((b"connection", b"close"))
         await super().stream_send(event)
+
+    @property
+    def is_answering(self) -> bool:
+        """Whether an answer has begun and not ended."""
+        return self.stream is not None and str(self.connection.our_state) == "SEND_BODY"
 
     async def _check_protocol(self, event: Any) -> None:  # noqa: ANN401 - h11's, which hypercorn does not export
         """Offer no other protocol."""

@@ -102,6 +102,7 @@ class IntakeSettings:
     account_unfinished: int = field(default=100, validator=Range(least=1, most=100_000))
     unfinished_hours: float = field(default=72.0, validator=Range(above=0, most=8760))
     answer_seconds: float = field(default=570.0, validator=Range(above=0, most=_DAY))  # of one OpenAI call
+    wrong_tokens: int = field(default=30, validator=Range(least=1, most=100_000))
     queued_hours: float = field(default=1000.0, validator=Range(least=0, most=10**6))  # 0: no limit
 
 

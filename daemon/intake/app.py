@@ -19,6 +19,7 @@ from daemon.intake import (
 )
 from daemon.intake.compatible import routes as compatible
 from daemon.intake.doors import Doors
+from daemon.intake.named_requests import NamedRequests
 from daemon.intake.openapi import described
 from daemon.intake.operations import Asked, Operation, json_answer, routes_of
 from daemon.intake.polls import Polls
@@ -46,7 +47,7 @@ def intake_app(
     """
     app = Starlette(
         routes=[*routes_of(OPERATIONS), *tus.ROUTES],
-        middleware=[Middleware(tus.TusHeaders), Middleware(ContainedErrors)],
+        middleware=[Middleware(NamedRequests), Middleware(tus.TusHeaders), Middleware(ContainedErrors)],
         exception_handlers=TOLD,
     )
     app.router.redirect_slashes = False  # there is one name for each thing

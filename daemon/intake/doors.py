@@ -1,5 +1,6 @@
 """What the routes share: the parts of the service they stand on, and who is asking."""
 
+import math
 from collections.abc import Callable
 from http import HTTPStatus
 from uuid import UUID
@@ -11,6 +12,7 @@ from daemon.intake.places import Places
 from daemon.intake.polls import Polls
 from daemon.intake.problems import Problem, come_again, no_such_record
 from daemon.intake.turns import Turns
+from daemon.intake.wrong_tokens import WrongTokens
 from daemon.settings import IntakeSettings
 from storage.account import Account
 from storage.accounts import hash_of
@@ -32,10 +34,15 @@ class Doors:
     polls: Polls
     places: Places = field(init=False, eq=False, repr=False)
     turns: Turns = field(factory=Turns, init=False, eq=False, repr=False)
+    wrong_tokens: WrongTokens = field(init=False, eq=False, repr=False)
 
     @places.default
     def _make_places(self) -> Places:
         return Places(self.settings.open_uploads, self.settings.account_uploads)
+
+    @wrong_tokens.default
+    def _count_wrong_tokens(self) -> WrongTokens:
+        return WrongTokens(self.settings.wrong_tokens)
 
 
 def open_doors(request: Request) -> Doors:
@@ -61,7 +68,7 @@ async def asker(request: Request) -> Account:
     """
     scheme, _, secret = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer" and secret:
-        account = await doors_of(request).polls.accounts.ask(hash_of(secret.strip()))
+        account = await _account_of(request, hash_of(secret.strip()))
         if account is not None:
             return account
     raise Problem(
@@ -70,6 +77,22 @@ async def asker(request: Request) -> Account:
         "The request carries no valid token; send one as Authorization: Bearer <token>.",
         headers={"WWW-Authenticate": 'Bearer realm="rubezh"'},
     )
+
+
+async def _account_of(request: Request, secret_sha256: bytes) -> Account | None:
+    """Look a token up; raises Problem where too many wrong ones came from."""
+    doors = doors_of(request)
+    source = None if request.client is None else request.client.host
+    if wait := doors.wrong_tokens.wait_seconds(source, secret_sha256):
+        detail = "Too many wrong tokens came from this address; wait, and send a valid one."
+        seconds = math.ceil(wait)
+        raise come_again(HTTPStatus.TOO_MANY_REQUESTS, "too_many_wrong_tokens", detail, seconds)
+    account = await doors.polls.accounts.ask(secret_sha256)
+    if account is None:
+        doors.wrong_tokens.wrong(source, secret_sha256)
+    else:
+        doors.wrong_tokens.right(secret_sha256)
+    return account
 
 
 def asked_record(request: Request) -> UUID:

@@ -14,7 +14,12 @@ from daemon.intake.schemas import Schema, Schemas
 
 _ID = Parameter(name="id", place="path", says="A record's id.", schema={"type": "string", "format": "uuid"})
 _WRONG_QUERY = (400, "invalid_query")
-_OF_EVERY_ACCOUNT = ((401, "unauthorized"), (503, "database_unavailable"), (500, "internal_error"))
+_OF_EVERY_ACCOUNT = (
+    (401, "unauthorized"),
+    (429, "too_many_wrong_tokens"),
+    (503, "database_unavailable"),
+    (500, "internal_error"),
+)
 _RETRY = "Seconds after which to ask again."
 
 
