@@ -8,6 +8,8 @@ from daemon.settings import Settings
 from stages.advance_recognition import AdvanceRecognition
 from stages.begin_recognition import BeginRecognition
 from stages.convert import Convert
+from stages.media.converter import Converter
+from stages.recognisers.mended import Mended
 from stages.recognisers.whisper import Whisper
 from stages.stage import Stage
 from storage.folder import StateFolder
@@ -23,6 +25,11 @@ class BrokenLineError(Exception):
 
 def build_line(settings: Settings, folder: StateFolder) -> tuple[Stage, ...]:
     """Return every stage of this service, made from its settings and checked."""
+    converter = Converter(
+        store=folder.store,
+        memory_bytes=settings.convert.memory_mb * _MIB,
+        longest_seconds=settings.convert.longest_hours * _HOUR,
+    )
     whisper = Whisper(
         model=settings.whisper.model,
         models=folder.models,
@@ -32,15 +39,11 @@ def build_line(settings: Settings, folder: StateFolder) -> tuple[Stage, ...]:
         shortest_seconds=settings.whisper.shortest_slice_seconds,
         longest_seconds=settings.whisper.longest_slice_seconds,
     )
+    recogniser = Mended(recogniser=whisper, converter=converter)
     line: tuple[Stage, ...] = (
-        Convert(
-            store=folder.store,
-            lease_seconds=settings.convert.lease_seconds,
-            memory_bytes=settings.convert.memory_mb * _MIB,
-            longest_seconds=settings.convert.longest_hours * _HOUR,
-        ),
-        BeginRecognition(recogniser=whisper, lease_seconds=settings.whisper.lease_seconds),
-        AdvanceRecognition(recogniser=whisper, lease_seconds=settings.whisper.lease_seconds),
+        Convert(converter=converter, lease_seconds=settings.convert.lease_seconds),
+        BeginRecognition(recogniser=recogniser, lease_seconds=settings.whisper.lease_seconds),
+        AdvanceRecognition(recogniser=recogniser, lease_seconds=settings.whisper.lease_seconds),
     )
     check_line(line)
     return line

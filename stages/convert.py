@@ -1,69 +1,32 @@
-"""created -> converted: the recording, whatever it is, becomes 16 kHz mono samples on its own line of time.
-
-The decoding is done by a child, because it is native code fed with bytes nobody vouches for.
-"""
-
-import errno
-import math
-import shutil
-from pathlib import Path
+"""created -> converted: whatever the recording is, it becomes 16 kHz samples on its own line of time."""
 
 import structlog
-import trio
 from attrs import frozen
 
-from stages.media.messages import (
-    Answer,
-    Failed,
-    Finished,
-    Progressed,
-    Refused,
-    Request,
-    answer_from_json,
-    request_to_json,
-)
-from stages.media.wave64 import RATE, SAMPLE_BYTES
-from stages.stage import Child, ChildLimits, ChildRecipe, Hopeless, Outcome, Reached, Tools
-from storage.audio import fsync_folder
-from storage.errors import MeansAway, StageFailed
-from storage.record import Conversion, Milestone, Record, StopCode
+from stages.media.converter import Converter
+from stages.media.messages import Finished
+from stages.stage import Hopeless, Outcome, Reached, Tools
+from storage.record import Conversion, Milestone, Record
 
 log = structlog.get_logger()
 
-COPY_NAME = "audio.w64"
-_STORE_FILE = "store.json"
-_CHILD = "stages.media.child"
-_SILENT_SECONDS = 60.0  # a child speaks twice a second, even over a damaged file
-_START_SECONDS = 300.0  # a loaded machine, a slow disk
-_SLOWEST_DECODING = 20.0  # seconds of audio a second: a fiftieth of what one core does
-_SLOWEST_READING = 5e6  # bytes a second
 _TRIES_OF_TIME = 10  # how many full time limits the milestone is worth
-_LEAST_FREE_BYTES = 256 * 2**20
-_DISK_FULL = {errno.ENOSPC, errno.EDQUOT}
-
-
-class ConversionFailed(StageFailed):
-    """The decoding failed through no proven fault of the recording; the text says how."""
 
 
 @frozen(kw_only=True)
 class Convert:
-    """The converting stage; `store` is the store's root, recordings over `longest_seconds` are refused."""
+    """The converting stage."""
 
-    store: Path
+    converter: Converter
     lease_seconds: float
-    memory_bytes: int
-    longest_seconds: float
     name: str = "convert"
     takes: Milestone = Milestone.CREATED
     gives: Milestone = Milestone.CONVERTED
     lane: str = "convert"
 
     def time_limit(self, record: Record) -> float:
-        """Return the seconds that the longest recording in so many bytes may take on the slowest machine."""
-        return (
-            _START_SECONDS + self.longest_seconds / _SLOWEST_DECODING + record.source_bytes / _SLOWEST_READING
-        )
+        """Return the seconds that one conversion may take."""
+        return self.converter.time_limit(record)
 
     def milestone_limit(self, record: Record) -> float:
         """Return the seconds of work after which more tries of this kind make no sense."""
@@ -71,70 +34,15 @@ class Convert:
 
     async def work(self, record: Record, tools: Tools) -> Outcome:
         """Decode the source into the attempt's own folder."""
-        if await trio.to_thread.run_sync(_certainly_missing, tools):
-            return Hopeless(StopCode.AUDIO_MISSING, f"{tools.source} is not there, and its store is")
-        copy = tools.folder / COPY_NAME
-        request = Request(
-            source=str(tools.source),
-            target=str(copy),
-            track=record.track,
-            longest_seconds=self.longest_seconds,
-        )
-        async with tools.children.started(self._recipe(record, tools.folder)) as child:
-            await child.send(request_to_json(request))
-            answer = await _last_answer(child)
-        match answer:
-            case Finished():
-                await trio.to_thread.run_sync(fsync_folder, tools.folder)
-                return Reached(_conversion(answer, tools.publish(copy), record))
-            case Refused():
-                return Hopeless(answer.code, answer.reason)
-            case Failed():
-                if answer.errno in _DISK_FULL:
-                    raise MeansAway(
-                        f"the disk of the store {self.store} is full ({answer.reason}); make room on it"
-                    )
-                raise ConversionFailed(f"the decoding failed: {answer.reason}")
+        converted = await self.converter.convert(record, tools)
+        if isinstance(converted, Hopeless):
+            return converted
+        copy, answer = converted
+        return Reached(_conversion(answer, tools.publish(copy), record))
 
     async def check_means(self) -> None:
         """Raise MeansAway while the store's disk has no room for a copy."""
-        try:
-            free = (await trio.to_thread.run_sync(shutil.disk_usage, self.store)).free
-        except OSError as error:
-            raise MeansAway(
-                f"the store {self.store} cannot be reached ({error.strerror}); mount it again"
-            ) from error
-        if free < _LEAST_FREE_BYTES:
-            raise MeansAway(f"the disk of the store {self.store} has {free >> 20} MiB left; make room on it")
-
-    def _recipe(self, record: Record, folder: Path) -> ChildRecipe:
-        limits = ChildLimits(
-            memory_bytes=self.memory_bytes,
-            cpu_seconds=math.ceil(self.time_limit(record)),
-            # The limit on the length ends it first, with a better word; this is for a fault of ours.
-            file_bytes=math.ceil(self.longest_seconds + 60) * RATE * SAMPLE_BYTES,
-        )
-        # One thread: a numerical library would reserve memory by the core, against the limit.
-        environment = {"OMP_NUM_THREADS": "1"}
-        return ChildRecipe(module=_CHILD, folder=folder, limits=limits, environment=environment)
-
-
-def _certainly_missing(tools: Tools) -> bool:
-    """Tell an absent source from a store that is away: only a store that shows itself can lack a file."""
-    if tools.source.exists():
-        return False
-    store = tools.folder.parents[2]
-    return (store / _STORE_FILE).is_file() and tools.folder.is_dir()
-
-
-async def _last_answer(child: Child) -> Finished | Refused | Failed:
-    while True:
-        with trio.move_on_after(_SILENT_SECONDS) as patience:
-            answer: Answer = answer_from_json(await child.receive())
-        if patience.cancelled_caught:
-            raise ConversionFailed(f"the decoding said nothing for {_SILENT_SECONDS:g} s and was ended")
-        if not isinstance(answer, Progressed):
-            return answer
+        await self.converter.check_means()
 
 
 def _conversion(answer: Finished, audio_path: str, record: Record) -> Conversion:
@@ -144,6 +52,8 @@ def _conversion(answer: Finished, audio_path: str, record: Record) -> Conversion
         codec=answer.codec,
         track=answer.track,
         channels=answer.channels,
+        sides=answer.sides,
+        likeness=answer.likeness,
         declared_seconds=answer.declared_seconds,
         decoded_seconds=answer.decoded_seconds,
         bad_packets=answer.bad_packets,

@@ -1,6 +1,7 @@
 """What the converting stage and its child say to each other: one JSON object a line."""
 
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import Any
 
 from attrs import frozen
@@ -11,13 +12,22 @@ from storage.record import StopCode
 _converter = Converter(forbid_extra_keys=True)
 
 
+class Channels(StrEnum):
+    """What is wanted of a recording with two sides: their mix, both, or both where it is a call."""
+
+    MIX = "mix"
+    SPLIT = "split"
+    AUTO = "auto"
+
+
 @frozen(kw_only=True)
 class Request:
     """Decode `source` into `target`, both whole paths; the target has its name only when it is whole."""
 
     source: str
     target: str
-    track: int | None  # which of the audio tracks, from 0; None: the first that can be decoded
+    track: int | None  # which of the audio tracks, from 0; None: the first with sound
+    channels: Channels
     longest_seconds: float
 
 
@@ -45,6 +55,8 @@ class Finished:
     bad_packets: int
     track: int
     channels: int
+    sides: int  # of the copy: 2 where those of a call are kept apart
+    likeness: str | None  # of the recording's two sides to each other
     codec: str
     cautions: tuple[Caution, ...]
 

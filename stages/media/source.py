@@ -19,6 +19,7 @@ import av
 from attrs import frozen
 from av.container import InputContainer
 
+from stages.media.riff import declared_seconds
 from storage.record import StopCode
 
 # Everything sound is kept in, and nothing that names other files, draws pictures or takes any bytes at all.
@@ -84,6 +85,10 @@ class SourceFile:
             self.error = self.error or error
             raise
 
+    def rewind(self) -> None:
+        """Go back to the beginning, for another opening."""
+        self._file.seek(0)
+
     def tell(self) -> int:
         """Return the place in the file, in bytes."""
         return self._file.tell()
@@ -96,14 +101,20 @@ class SourceFile:
 
 @frozen(kw_only=True)
 class Opened:
-    """An open container; `estimated`: its length is FFmpeg's guess from the bit rate, not the file's word."""
+    """An open container.
+
+    `estimated`: its length is FFmpeg's guess from the bit rate, and `header_seconds` what a RIFF header says.
+    """
 
     container: InputContainer
     estimated: bool
+    header_seconds: float | None
 
 
 def open_media(source: SourceFile) -> Opened:
     """Open the recording; raises MediaRefused when it is none that we take, OSError when reading fails."""
+    header_seconds = declared_seconds(source)
+    source.rewind()
     _collect_ffmpegs_words()
     with av.logging.Capture() as said:
         try:
@@ -122,7 +133,8 @@ def open_media(source: SourceFile) -> Opened:
             words = f"no recording of a kind we take: {_words(error)}"
             raise MediaRefused(StopCode.NOT_MEDIA, words) from error
     source.raise_own_error()
-    return Opened(container=container, estimated=any(_ESTIMATED in text for _, _, text in said))
+    estimated = any(_ESTIMATED in text for _, _, text in said)
+    return Opened(container=container, estimated=estimated, header_seconds=header_seconds)
 
 
 def _refuse_to_open(url: str, flags: int, options: Mapping[str, str]) -> Never:  # noqa: ARG001 - FFmpeg's call
@@ -132,6 +144,7 @@ def _refuse_to_open(url: str, flags: int, options: Mapping[str, str]) -> Never: 
 def _collect_ffmpegs_words() -> None:
     """Have FFmpeg's last words in its errors and none of them on stderr: a bad file has thousands."""
     av.logging.set_level(av.logging.WARNING)
+    av.logging.set_skip_repeated(False)  # else the second opening of a file is not told what the first was
     libav = logging.getLogger("libav")
     libav.handlers, libav.propagate = [logging.NullHandler()], False
 

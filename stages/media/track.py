@@ -12,6 +12,14 @@ _LENGTHS_BY_TRACK = {"mov", "avi"}
 _MICROSECONDS = 1_000_000
 
 
+@frozen
+class Numbered:
+    """An audio track that can be decoded, and its number among all audio tracks, from 0."""
+
+    number: int
+    stream: AudioStream
+
+
 @frozen(kw_only=True)
 class Track:
     """The chosen track; seconds are on the file's own line, which starts at the stamp `zero`."""
@@ -23,6 +31,12 @@ class Track:
     declared_for_track: bool  # and that word is about this track, not about a picture beside it
 
 
+def decodable_tracks(opened: Opened) -> list[Numbered]:
+    """Return every audio track that can be decoded here."""
+    streams = opened.container.streams.audio
+    return [Numbered(number, stream) for number, stream in enumerate(streams) if _decodable(stream)]
+
+
 def choose_track(opened: Opened, asked: int | None) -> Track:
     """Return the track asked for, or the first that can be decoded; raises MediaRefused (`no_audio`)."""
     streams = opened.container.streams.audio  # cover art is no audio stream, whatever the file is named
@@ -31,14 +45,18 @@ def choose_track(opened: Opened, asked: int | None) -> Track:
     if asked is not None and asked >= len(streams):
         words = f"audio track {asked} was asked for, counted from 0, and the file has {len(streams)}"
         raise MediaRefused(StopCode.NO_AUDIO, words)
-    wanted = range(len(streams)) if asked is None else [asked]
-    number = next((number for number in wanted if _decodable(streams[number])), None)
-    if number is None:
+    chosen = next((track for track in decodable_tracks(opened) if asked in (None, track.number)), None)
+    if chosen is None:
         raise MediaRefused(StopCode.NO_AUDIO, "the audio track is in a codec that cannot be decoded here")
-    stream = streams[number]
     zero = _zero(opened)
-    declared, own = (None, False) if opened.estimated else _declared(opened, stream, zero)
-    return Track(stream=stream, number=number, zero=zero, declared_seconds=declared, declared_for_track=own)
+    declared, own = _declared(opened, chosen.stream, zero)
+    return Track(
+        stream=chosen.stream,
+        number=chosen.number,
+        zero=zero,
+        declared_seconds=declared,
+        declared_for_track=own,
+    )
 
 
 def _decodable(stream: AudioStream) -> bool:
@@ -55,6 +73,8 @@ def _zero(opened: Opened) -> float:
 
 
 def _declared(opened: Opened, stream: AudioStream, zero: float) -> tuple[float | None, bool]:
+    if opened.estimated:
+        return opened.header_seconds, True
     tagged = _seconds_of_clock(stream.metadata.get("DURATION", ""))
     if tagged:
         return tagged, True

@@ -1,8 +1,9 @@
-"""Sony Wave64: the recognition copy, 16 kHz mono s16le, read back at exact sample offsets.
+"""Sony Wave64: the recognition copy, 16 kHz s16le, read back at exact sample offsets.
 
-Plain WAV ends at 4 GiB, which is 37 hours of this. The writer is our own and not FFmpeg's muxer because a
-copy is a header of 104 bytes and then the samples: here a write that fails is a plain OSError of that write,
-the sizes are put in once, before the fsync, and the file gets its name last.
+It has one side, or two where a call's are kept apart; whoever wants one sound of both asks for no side and is
+given their mix. Plain WAV ends at 4 GiB, which is 37 hours of this. The writer is our own and not FFmpeg's
+muxer because a copy is a header of 104 bytes and then the samples: here a write that fails is a plain OSError
+of that write, the sizes are put in once, before the fsync, and the file gets its name last.
 """
 
 import os
@@ -26,7 +27,10 @@ _WAVE, _FMT, _DATA = b"wave" + _TAIL, b"fmt " + _TAIL, b"data" + _TAIL
 _CHUNK = struct.Struct("<16sQ")  # a chunk's name and its size, these 24 bytes counted in
 _FORMAT = struct.Struct("<HHIIHH")
 _PCM = 1
-_OURS = (_PCM, 1, RATE, RATE * SAMPLE_BYTES, SAMPLE_BYTES, 8 * SAMPLE_BYTES)
+_OURS = {
+    (_PCM, sides, RATE, RATE * sides * SAMPLE_BYTES, sides * SAMPLE_BYTES, 8 * SAMPLE_BYTES): sides
+    for sides in (1, 2)
+}
 _HEADER_BYTES = 3 * _CHUNK.size + len(_WAVE) + _FORMAT.size
 _ALIGNMENT = 8
 _MOST_CHUNKS = 64
@@ -38,10 +42,11 @@ class DamagedCopy(StageFailed):
 
 @frozen(kw_only=True)
 class Header:
-    """Where the samples are: `data_offset` in bytes from the start of the file, `samples` in number."""
+    """Where the samples are: `data_offset` in bytes from the start of the file, `samples` of each side."""
 
     data_offset: int
     samples: int
+    sides: int
 
     @property
     def seconds(self) -> float:
@@ -53,18 +58,19 @@ class Writer:
     """Writes a copy under `<name>.part`; `finish` makes it whole and durable and gives it its name.
 
     Leaving the block without `finish` removes what was written. Raises OSError when the disk does.
+    One of two sides is `<name>.sides.part` meanwhile: it may be written beside the one of their mix.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, sides: int = 1) -> None:
         self._path = path
-        self._part = path.with_name(path.name + ".part")
+        self._sides = sides
+        self._part = path.with_name(path.name + (".part" if sides == 1 else ".sides.part"))
         # No buffer: it would try to write what nobody wants any more, after the disk has failed.
         self._file = self._part.open("wb", buffering=0)
         self._finished = False
         self.samples = 0
-        self._file.seek(
-            _HEADER_BYTES
-        )  # the header comes last: until then it is no copy by its content either
+        # The header comes last: until then it is no copy by its content either.
+        self._file.seek(_HEADER_BYTES)
 
     def __enter__(self) -> Self:
         return self
@@ -72,25 +78,31 @@ class Writer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._file.close()
-        if not self._finished:
-            self._part.unlink(missing_ok=True)
+        if self._finished:
+            self._file.close()
+        else:
+            self.drop()
 
     def write(self, samples: NDArray[np.int16]) -> None:
-        """Append samples, shape (n,)."""
-        self._put(samples.astype("<i2", copy=False).tobytes())
-        self.samples += len(samples)
+        """Append samples, shape (n,), or (sides, n)."""
+        self._put(samples.T.astype("<i2", copy=False).tobytes())
+        self.samples += samples.shape[-1]
 
     def write_silence(self, samples: int) -> None:
         """Append that many samples of silence: a hole in the file, which reads as zeros and costs no time."""
-        self._file.truncate(self._file.seek(samples * SAMPLE_BYTES, os.SEEK_CUR))
+        self._file.truncate(self._file.seek(samples * self._sides * SAMPLE_BYTES, os.SEEK_CUR))
         self.samples += samples
+
+    def drop(self) -> None:
+        """Remove what was written, at once."""
+        self._file.close()
+        self._part.unlink(missing_ok=True)
 
     def finish(self) -> None:
         """Fill in the sizes, fsync, and rename; the folder's fsync is the caller's."""
-        self._put(bytes(-self.samples * SAMPLE_BYTES % _ALIGNMENT))
+        self._put(bytes(-self.samples * self._sides * SAMPLE_BYTES % _ALIGNMENT))
         self._file.seek(0)
-        self._put(_header(self.samples))
+        self._put(_header(self.samples, self._sides))
         os.fsync(self._file.fileno())
         self._part.replace(self._path)
         self._finished = True
@@ -111,31 +123,50 @@ def read_header(path: Path) -> Header:
         told = _CHUNK.unpack_from(start)[1]
         if told != size:
             raise DamagedCopy(f"{path.name} should have {told} bytes and has {size}: it is cut or unfinished")
+        sides = 0
         for _ in range(_MOST_CHUNKS):
             name, length = _read_chunk(file.read(_CHUNK.size), path)
             inside = length - _CHUNK.size
             if file.tell() + inside > size:
                 raise DamagedCopy(f"{path.name} has a part that is longer than the file")
-            if name == _DATA:
+            if name == _DATA and sides:
                 # Half a sample at the very end is none.
-                return Header(data_offset=file.tell(), samples=inside // SAMPLE_BYTES)
+                samples = inside // (sides * SAMPLE_BYTES)
+                return Header(data_offset=file.tell(), samples=samples, sides=sides)
             if name == _FMT:
-                _check_format(file.read(_FORMAT.size), path)
+                sides = _read_sides(file.read(_FORMAT.size), path)
                 inside -= _FORMAT.size
             file.seek(inside + -length % _ALIGNMENT, os.SEEK_CUR)
     raise DamagedCopy(f"{path.name} has no samples in its first {_MOST_CHUNKS} parts")
 
 
 def open_samples(path: Path) -> "np.memmap[Any, np.dtype[np.int16]]":
-    """Map the samples of a copy, shape (samples,), int16, 16 kHz mono; raises as `read_header` does."""
+    """Map the samples of a copy, shape (samples,) or (samples, 2), int16; raises as `read_header` does."""
     header = read_header(path)
-    return np.memmap(path, dtype="<i2", mode="r", offset=header.data_offset, shape=(header.samples,))
+    shape = (header.samples,) if header.sides == 1 else (header.samples, header.sides)
+    return np.memmap(path, dtype="<i2", mode="r", offset=header.data_offset, shape=shape)
 
 
-def _header(samples: int) -> bytes:
-    data = _CHUNK.size + samples * SAMPLE_BYTES
+def read_sides(path: Path, start: int, most: int) -> tuple[NDArray[np.int16], int]:
+    """Read `most` samples of each side or what there is from `start` on, shape (sides, n).
+
+    Returned with them: the samples of each side in the whole copy. Read and not mapped: a whole day's map
+    would count against a process's memory limit.
+    """
+    header = read_header(path)
+    count = max(0, min(most, header.samples - start)) * header.sides
+    offset = header.data_offset + start * header.sides * SAMPLE_BYTES
+    samples = np.fromfile(path, "<i2", count, offset=offset)
+    if len(samples) != count:
+        raise DamagedCopy(f"{path.name} became shorter while it was read")
+    return samples.reshape(-1, header.sides).T, header.samples
+
+
+def _header(samples: int, sides: int) -> bytes:
+    data = _CHUNK.size + samples * sides * SAMPLE_BYTES
     whole = _HEADER_BYTES - _CHUNK.size + data + -data % _ALIGNMENT
-    form = _CHUNK.pack(_FMT, _CHUNK.size + _FORMAT.size) + _FORMAT.pack(*_OURS)
+    ours = next(fields for fields, number in _OURS.items() if number == sides)
+    form = _CHUNK.pack(_FMT, _CHUNK.size + _FORMAT.size) + _FORMAT.pack(*ours)
     return _CHUNK.pack(_RIFF, whole) + _WAVE + form + _CHUNK.pack(_DATA, data)
 
 
@@ -148,6 +179,8 @@ def _read_chunk(raw: bytes, path: Path) -> tuple[bytes, int]:
     return name, length
 
 
-def _check_format(raw: bytes, path: Path) -> None:
-    if len(raw) < _FORMAT.size or _FORMAT.unpack(raw) != _OURS:
-        raise DamagedCopy(f"{path.name} is not 16 kHz mono with 16-bit samples")
+def _read_sides(raw: bytes, path: Path) -> int:
+    sides = _OURS.get(_FORMAT.unpack(raw)) if len(raw) == _FORMAT.size else None
+    if sides is None:
+        raise DamagedCopy(f"{path.name} is not 16 kHz with 16-bit samples, of one side or two")
+    return sides

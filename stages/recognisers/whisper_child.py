@@ -17,10 +17,10 @@ os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 if __name__ == "__main__":
     os.environ["OMP_NUM_THREADS"] = sys.argv[2]
 
-import numpy as np
 from attrs import field, frozen
 
-from stages.media.wave64 import RATE, SAMPLE_BYTES, DamagedCopy, read_header
+from stages.media.sides import mix_whole
+from stages.media.wave64 import RATE, DamagedCopy, read_sides
 from stages.recognisers.pieces import Heard, Hearing, tidy
 from stages.recognisers.slicing import Bounds, Packed, Samples, Span, cut, widened, within
 from stages.recognisers.whisper_messages import (
@@ -113,16 +113,9 @@ def _silent() -> Finished:
 
 
 def read_samples(copy: Path, start: int, most: int) -> tuple[Samples, int]:
-    """Read `most` samples or what there is from `start` on, and return them with the copy's whole number.
-
-    Read and not mapped: a whole day's map would count against this process's memory limit.
-    """
-    header = read_header(copy)
-    count = max(0, min(most, header.samples - start))
-    samples = np.fromfile(copy, "<i2", count, offset=header.data_offset + start * SAMPLE_BYTES)
-    if len(samples) != count:
-        raise DamagedCopy(f"{copy.name} became shorter while it was read")
-    return samples, header.samples
+    """Read `most` samples or what there is from `start` on; return their mix and the copy's whole number."""
+    samples, total = read_sides(copy, start, most)
+    return mix_whole(samples), total
 
 
 def _failure(error: Exception) -> Failed:

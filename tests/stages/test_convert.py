@@ -1,12 +1,16 @@
 """created -> converted, with the real child in a real store."""
 
+import errno
 import os
+import shutil
 import signal
 import struct
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 from uuid import uuid4
 
 import numpy as np
@@ -15,10 +19,12 @@ import trio
 from attrs import evolve
 
 from daemon.children import open_children
-from stages import convert
-from stages.convert import ConversionFailed, Convert
+from stages.convert import Convert
+from stages.media import converter
+from stages.media.converter import ConversionFailed, Converter
+from stages.media.messages import Answer, Failed, Progressed, answer_to_json
 from stages.media.wave64 import open_samples
-from stages.stage import ChildDied, Hopeless, Reached, Tools
+from stages.stage import ChildDied, Children, Hopeless, Reached, Tools
 from storage.errors import MeansAway
 from storage.record import Conversion, Milestone, Record, StopCode
 
@@ -84,7 +90,12 @@ def store(tmp_path: Path) -> Path:
 
 def stage_of(store: Path) -> Convert:
     """Return the stage with the service's own defaults."""
-    return Convert(store=store, lease_seconds=60, memory_bytes=2**30, longest_seconds=24 * 3600)
+    return Convert(converter=converter_of(store), lease_seconds=60)
+
+
+def converter_of(store: Path, **changes: Any) -> Converter:
+    """Return the converter with the service's own defaults."""
+    return evolve(Converter(store=store, memory_bytes=2**30, longest_seconds=24 * 3600), **changes)
 
 
 @asynccontextmanager
@@ -145,7 +156,9 @@ async def test_the_longest_recording_is_a_setting(store: Path) -> None:
     """Over the limit set is hopeless."""
     record = a_record()
     async with tools_for(record, store, wav(2)) as tools:
-        outcome = await evolve(stage_of(store), longest_seconds=1.0).work(record, tools)
+        outcome = await evolve(stage_of(store), converter=converter_of(store, longest_seconds=1.0)).work(
+            record, tools
+        )
     assert isinstance(outcome, Hopeless)
     assert outcome.code == StopCode.TOO_LONG
 
@@ -187,6 +200,44 @@ async def test_a_full_disk_is_told_to_the_lane(store: Path) -> None:
             await stage_of(store).work(record, tools)
 
 
+async def test_a_lane_stays_closed_until_there_is_more_room_than_was_too_little(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the failed copy had taken is free again: that alone must not send the record into the wall."""
+    answers: Iterator[Answer] = iter(
+        [Progressed(decoded_seconds=36_000.0), Failed(reason="No space left", errno=errno.ENOSPC)]
+    )
+
+    class Full:
+        async def send(self, message: object) -> None:
+            """Take the request."""
+
+        async def receive(self) -> dict[str, Any]:
+            """Decode ten hours, and find the disk full."""
+            return answer_to_json(next(answers))
+
+    class Fulls:
+        @asynccontextmanager
+        async def started(self, recipe: object) -> AsyncIterator[Full]:  # noqa: ARG002 - the protocol's
+            """Lend one."""
+            yield Full()
+
+    free = 2 * 2**30
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=free))
+    stage, record = stage_of(store), a_record()
+    await stage.check_means()
+    async with tools_for(record, store, wav(2)) as tools:
+        with pytest.raises(MeansAway, match="is full"):
+            await stage.work(record, evolve(tools, children=cast("Children", Fulls())))
+        with pytest.raises(MeansAway, match=r"2048 MiB left, and 3\d\d\d are needed"):
+            await stage.check_means()
+        free = 4 * 2**30
+        await stage.check_means()
+        assert isinstance(await stage.work(record, tools), Reached)
+    free = 2 * 2**30
+    await stage.check_means()
+
+
 async def test_means_are_there_or_away(store: Path) -> None:
     """A disk with room is fine; a store that cannot be reached is not."""
     await stage_of(store).check_means()
@@ -216,12 +267,14 @@ async def test_too_little_memory_is_a_failure(store: Path) -> None:
     record = a_record()
     async with tools_for(record, store, wav(2)) as tools:
         with pytest.raises(ChildDied, match=r"[Mm]emory"):
-            await evolve(stage_of(store), memory_bytes=190 * 2**20).work(record, tools)
+            await evolve(stage_of(store), converter=converter_of(store, memory_bytes=190 * 2**20)).work(
+                record, tools
+            )
 
 
 async def test_a_child_that_hangs_is_ended(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Silence is a failure, long before the time limit of the attempt."""
-    monkeypatch.setattr(convert, "_SILENT_SECONDS", 2.0)
+    monkeypatch.setattr(converter, "_SILENT_SECONDS", 2.0)
     record = a_record()
     async with tools_for(record, store, wav(600)) as tools, trio.open_nursery() as nursery:
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from storage.record import StopCode
-from tests.stages.media.studio import PLAYLIST, OneWay, Tape, record, silence, tone
+from tests.stages.media.studio import PLAYLIST, OneWay, Samples, Tape, record, silence, tone
 
 RATE = 16_000
 MPEG_RATE = 44_100
@@ -41,6 +41,7 @@ SOUND = {
     "right_only.wav": 4.0,
     "mono_as_stereo.wav": 4.0,
     "six_sides.wav": 4.0,
+    "nine_sides.wav": 4.0,
     "beside_pictures.mkv": 4.0,
     "cover_art.mp3": 3.0,
     "tiny_20ms.wav": 0.02,
@@ -114,20 +115,33 @@ def _simple(shelf: Path) -> None:
 
 
 def _wav_lies(shelf: Path) -> None:
-    wav = (shelf / "s16.wav").read_bytes()
-    at = wav.index(b"data") + 4
+    plain = (shelf / "s16.wav").read_bytes()
+    at = plain.index(b"data") + 4
 
     def sized(name: str, size: int) -> None:
-        (shelf / name).write_bytes(wav[:at] + struct.pack("<I", size) + wav[at + 4 :])
+        (shelf / name).write_bytes(plain[:at] + struct.pack("<I", size) + plain[at + 4 :])
 
     for name, rate in (("rate_of_1.wav", 1), ("rate_of_4e9.wav", 4_000_000_000)):
-        (shelf / name).write_bytes(wav[:24] + struct.pack("<I", rate) + wav[28:])
+        (shelf / name).write_bytes(plain[:24] + struct.pack("<I", rate) + plain[28:])
+    long = wav(tone(40, RATE))
+    (shelf / "cut.wav").write_bytes(long[: len(long) // 2])
+    sizes = struct.pack("<QQQI", len(long), len(long) - 44, 0, 0)
+    rf64 = b"RF64\xff\xff\xff\xffWAVEds64" + struct.pack("<I", len(sizes)) + sizes + long[12:36]
+    (shelf / "cut.rf64").write_bytes(rf64 + b"data\xff\xff\xff\xff" + long[44 : len(long) // 2])
+    for name, container, codec in (
+        ("w64", "w64", "pcm_s16le"),
+        ("flac", "flac", "flac"),
+        ("mka", "matroska", "aac"),
+    ):
+        record(shelf / f"whole40.{name}", container, codec, tone(40, RATE), RATE)
+        whole = (shelf / f"whole40.{name}").read_bytes()
+        (shelf / f"cut.{name}").write_bytes(whole[: len(whole) // 2])
     sized("wav_zero_len.wav", 0)
     sized("wav_over_len.wav", 1 << 30)
     sized("wav_stream_len.wav", 0xFFFFFFFF)
-    (shelf / "wav_odd_tail.wav").write_bytes(wav[:-1])
-    (shelf / "wav_named.mp3").write_bytes(wav)
-    (shelf / "header_only.wav").write_bytes(wav[:at] + struct.pack("<I", 0))
+    (shelf / "wav_odd_tail.wav").write_bytes(plain[:-1])
+    (shelf / "wav_named.mp3").write_bytes(plain)
+    (shelf / "header_only.wav").write_bytes(plain[:at] + struct.pack("<I", 0))
 
 
 def _mpeg(shelf: Path) -> None:
@@ -159,10 +173,32 @@ def _sides(shelf: Path) -> None:
         ("mono_as_stereo.wav", [left, left]),
     ):
         record(shelf / name, "wav", "pcm_s16le", np.hstack(sides), RATE)
-    six = np.hstack([left // 3] * 6).astype("<i2").tobytes()
-    form = struct.pack("<HHIIHH", 1, 6, RATE, RATE * 12, 12, 16)
-    body = b"WAVEfmt " + struct.pack("<I", 16) + form + b"data" + struct.pack("<I", len(six)) + six
-    (shelf / "six_sides.wav").write_bytes(b"RIFF" + struct.pack("<I", len(body)) + body)
+    (shelf / "six_sides.wav").write_bytes(wav(np.hstack([left // 3] * 6)))
+    (shelf / "nine_sides.wav").write_bytes(wav(np.hstack([left // 3] * 9)))
+    call = _call()
+    (shelf / "call.wav").write_bytes(wav(call))
+    # A microphone before each of two people who sit together hears the other one too, a little later.
+    (shelf / "one_microphone_each.wav").write_bytes(wav(call + np.roll(call, 47, axis=0)[:, ::-1] // 3))
+    with Tape(shelf / "call_at_5s.mka", "matroska") as tape:
+        sound = tape.add_audio("pcm_s16le", RATE, sides=2)
+        tape.put(sound, call, at=5.0)
+        tape.end(sound)
+
+
+def wav(samples: Samples, rate: int = RATE) -> bytes:
+    """Return a plain WAV of samples of shape (n, sides)."""
+    data, sides = samples.astype("<i2").tobytes(), samples.shape[1]
+    form = struct.pack("<HHIIHH", 1, sides, rate, rate * sides * 2, sides * 2, 16)
+    body = b"WAVEfmt " + struct.pack("<I", 16) + form + b"data" + struct.pack("<I", len(data)) + data
+    return b"RIFF" + struct.pack("<I", len(body)) + body
+
+
+def _call() -> Samples:
+    """Twelve seconds in which two people take turns, two seconds each: 300 Hz left, 500 Hz right."""
+    turn, pause = 2, silence(2, RATE)
+    left = np.vstack([tone(turn, RATE), pause] * 3)
+    right = np.vstack([pause, tone(turn, RATE, 500)] * 3)
+    return np.hstack([left, right])
 
 
 def _lines(shelf: Path) -> None:
@@ -189,6 +225,19 @@ def _lines(shelf: Path) -> None:
         tape.put(second, tone(4, MPEG_RATE))
         tape.end(first)
         tape.end(second)
+    loud, noise = tone(4, RATE), tone(4, RATE, 4000) // 500
+    _two_tracks(shelf / "first_late.mka", np.vstack([silence(20, RATE), loud]), tone(24, RATE, 500))
+    _two_tracks(shelf / "first_quieter.mka", loud // 10, tone(4, RATE, 500))
+    _two_tracks(shelf / "all_silent.mka", silence(4, RATE), silence(4, RATE))
+    _two_tracks(shelf / "first_long.mka", tone(30, RATE), tone(30, RATE, 500))
+    _two_tracks(shelf / "first_noise.mka", noise, loud)
+
+
+def _two_tracks(path: Path, first: Samples, second: Samples) -> None:
+    with Tape(path, "matroska") as tape:
+        for sound, samples in [(tape.add_audio("pcm_s16le", RATE), each) for each in (first, second)]:
+            tape.put(sound, samples)
+            tape.end(sound)
 
 
 def _pieces(path: Path, starts: list[float]) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from stages.media.messages import (
     Answer,
+    Channels,
     Failed,
     Finished,
     Progressed,
@@ -50,7 +51,11 @@ def start(request: dict[str, Any], memory: int = ROOMY, **limits: int) -> "subpr
 def asked(source: Path, folder: Path, longest: float = 360_000.0) -> dict[str, Any]:
     """Return a request."""
     target = str(folder / "audio.w64")
-    return request_to_json(Request(source=str(source), target=target, track=None, longest_seconds=longest))
+    return request_to_json(
+        Request(
+            source=str(source), target=target, track=None, channels=Channels.AUTO, longest_seconds=longest
+        )
+    )
 
 
 def answers(child: "subprocess.Popen[str]") -> list[Answer]:

@@ -6,7 +6,7 @@ import av
 import numpy as np
 import pytest
 
-from stages.media.wave64 import DamagedCopy, Writer, open_samples, read_header
+from stages.media.wave64 import DamagedCopy, Writer, open_samples, read_header, read_sides
 from tests.stages.media.studio import record, tone
 
 
@@ -26,6 +26,26 @@ def test_what_was_written_is_read(number: int, tmp_path: Path) -> None:
     assert np.array_equal(open_samples(path), samples)
     assert path.stat().st_size % 8 == 0
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.w64"]
+
+
+def test_two_sides_are_read_back_as_they_were_written(tmp_path: Path) -> None:
+    """Whole, from the middle, past the end, and by FFmpeg; silence is silence on both."""
+    path, samples = tmp_path / "a.w64", np.arange(14, dtype=np.int16).reshape(2, 7)
+    with Writer(path, sides=2) as writer:
+        writer.write(samples)
+        writer.write_silence(3)
+        writer.write(samples)
+        writer.finish()
+    whole = np.hstack([samples, np.zeros((2, 3), np.int16), samples])
+    assert np.array_equal(open_samples(path), whole.T)
+    assert (read_header(path).samples, read_header(path).sides) == (17, 2)
+    for start, most in ((0, 100), (5, 4), (16, 9), (17, 1), (40, 1)):
+        found, total = read_sides(path, start, most)
+        assert np.array_equal(found, whole[:, start : start + most])
+        assert total == 17
+    with av.open(str(path)) as container:
+        frames = [frame.to_ndarray().reshape(-1, 2) for frame in container.decode(audio=0)]
+    assert np.array_equal(np.concatenate(frames), whole.T)
 
 
 def test_others_read_ours(tmp_path: Path) -> None:
@@ -73,9 +93,7 @@ DAMAGE = {
     "is no Wave64": lambda data: b"RIFF" + data[4:],
     "cut or unfinished": lambda data: data[:-16],
     "should have": lambda data: data + b"more",
-    "is not 16 kHz mono": lambda data: data.replace(
-        (16_000).to_bytes(4, "little"), (8_000).to_bytes(4, "little")
-    ),
+    "is not 16 kHz": lambda data: data.replace((16_000).to_bytes(4, "little"), (8_000).to_bytes(4, "little")),
     "longer than the file": lambda data: data[:96] + (1 << 40).to_bytes(8, "little") + data[104:],
     "shorter than its own name": lambda data: data[:96] + bytes(8) + data[104:],
     "ends before its samples": lambda data: data[:16] + (80).to_bytes(8, "little") + data[24:80],

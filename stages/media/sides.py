@@ -1,0 +1,148 @@
+"""The two sides of a recording, weighed against each other: one sound, or two to be kept apart. No I/O.
+
+A call has a person on each side, and while one speaks the other side is far quieter. A microphone's two sides
+hear everybody. Telling them apart needs no model: how loud each side is, a tenth of a second at a time,
+against its own loudest, and how alike the two waves are over all.
+"""
+
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stages.media.wave64 import RATE
+
+_STEP = RATE // 10
+_STEPS_A_SECOND = RATE // _STEP
+_BINS, _BIN_DB = 32, 3.0  # of level, down from full scale
+_FULL_SCALE = 32768.0**2
+_LEAST_STEPS = 3  # what is loud for less is a click
+
+_ALIKE = 0.98  # of the waves' correlation: the same sound on both sides, but for rounding
+_MIRRORED = -0.9
+_CALL_UNLIKE = 0.3
+_ABSENT_DB = 40.0  # so far under the other one, a side is a cable's crosstalk
+_SILENT_DB = 66.0  # under full scale
+_ACTIVE_DB = 24.0  # under its own loudest, somebody may still be speaking
+_LEADS_DB = 15.0  # over the other one: it is a side's own, no echo and no neighbour's microphone
+_LED_SHARE = 0.7
+_LED_SECONDS = 1.0  # each side has something of its own to say
+_HOPELESS_SECONDS, _HOPELESS_SHARE = 120.0, 0.2
+_CANCELLED = 0.01  # a mix 20 dB under its louder side: the sides are each other's mirror image
+
+Samples = NDArray[np.int16]
+Sums = NDArray[np.float32]
+
+
+class Likeness(StrEnum):
+    """How the two sides of a recording are to each other."""
+
+    SAME = "same"  # one sound twice
+    MIRRORED = "mirrored"  # one sound and its negative, which cancel in a mix
+    ONE_SIDED = "one_sided"  # sound on one side alone
+    APART = "apart"  # two that take turns, as in a call
+    MIXED = "mixed"  # one room, or music
+
+
+def mix(block: Samples) -> Samples:
+    """Mix samples of shape (sides, n) into (n,); where two sides cancel out, take the louder one."""
+    if len(block) == 1:
+        return block[0, :]
+    return _mixed(block, _products(block))
+
+
+def mix_whole(samples: Samples) -> Samples:
+    """Mix samples of any length, shape (sides, n), a second at a time from the first one on."""
+    if len(samples) == 1:
+        return samples[0, :]
+    starts = range(0, samples.shape[1], RATE)
+    return np.concatenate([mix(samples[:, start : start + RATE]) for start in starts] or [samples[0, :]])
+
+
+def _products(block: Samples) -> Sums:
+    wide = block.astype(np.float32)
+    products: Sums = wide @ wide.T
+    return products
+
+
+def _mixed(block: Samples, products: Sums) -> Samples:
+    left, right, both = float(products[0, 0]), float(products[1, 1]), float(products[0, 1])
+    if (left + right + 2 * both) / 4 < _CANCELLED * max(left, right):
+        return block[0, :] if left >= right else block[1, :]
+    one, other = block[0, :], block[1, :]
+    half_of_both: Samples = (
+        (one >> 1) + (other >> 1) + (one & other & 1)
+    )  # rounded down; the sum would overflow
+    return half_of_both
+
+
+class Weighing:
+    """Takes a recording's blocks of two sides one by one; constant memory."""
+
+    def __init__(self) -> None:
+        """Begin with nothing heard."""
+        self._products = np.zeros((2, 2))
+        self._levels = np.zeros((_BINS, _BINS), np.int64)  # steps, by the level of each side
+
+    def add(self, block: Samples) -> Samples:
+        """Take samples of shape (2, n) and return their mix, shape (n,): both need the same sums."""
+        products = _products(block)
+        self._products += products
+        steps = block.shape[1] // _STEP
+        if steps:
+            cut = block[:, : steps * _STEP].reshape(2, steps, _STEP).astype(np.float32)
+            power = np.einsum("ijk,ijk->ij", cut, cut) / (_STEP * _FULL_SCALE)
+            down = np.minimum(-10 * np.log10(power + 1e-12) / _BIN_DB, _BINS - 1).astype(np.intp)
+            np.add.at(self._levels, (down[0], down[1]), 1)
+        return _mixed(block, products)
+
+    @property
+    def likeness(self) -> Likeness:
+        """What the sides are to each other, as far as they were heard."""
+        left, right = self._loudest()
+        if min(left, right) >= _SILENT_DB:
+            return Likeness.SAME  # nothing on either
+        if max(left, right) >= _SILENT_DB or abs(left - right) >= _ABSENT_DB:
+            return Likeness.ONE_SIDED
+        correlation = self._correlation()
+        if correlation >= _ALIKE:
+            return Likeness.SAME
+        if correlation <= _MIRRORED:
+            return Likeness.MIRRORED
+        led_left, led_right, active = self._led()
+        apart = (
+            abs(correlation) <= _CALL_UNLIKE
+            and led_left + led_right >= _LED_SHARE * active
+            and min(led_left, led_right) >= _LED_SECONDS * _STEPS_A_SECOND
+        )
+        return Likeness.APART if apart else Likeness.MIXED
+
+    @property
+    def is_hopeless(self) -> bool:
+        """True when the sides have been together for so long that they will not turn out to be apart."""
+        led_left, led_right, active = self._led()
+        long_enough = active >= _HOPELESS_SECONDS * _STEPS_A_SECOND
+        return long_enough and led_left + led_right < _HOPELESS_SHARE * active
+
+    def _loudest(self) -> tuple[float, float]:
+        """Return how far under full scale each side's loudest steps are, clicks left out, in dB."""
+        left, right = (np.cumsum(self._levels.sum(axis=other)) for other in (1, 0))
+        first = (int(np.searchsorted(each, min(_LEAST_STEPS, max(each[-1], 1)))) for each in (left, right))
+        one, other = (at * _BIN_DB for at in first)
+        return one, other
+
+    def _correlation(self) -> float:
+        power = float(self._products[0, 0] * self._products[1, 1])
+        return float(self._products[0, 1]) / power**0.5 if power else 0.0
+
+    def _led(self) -> tuple[int, int, int]:
+        """Return the steps that each side leads alone, and those in which anybody is heard."""
+        left, right = self._loudest()
+        down = np.arange(_BINS) * _BIN_DB
+        under_left, under_right = (down - left)[:, np.newaxis], (down - right)[np.newaxis, :]
+        left_active = (under_left <= _ACTIVE_DB) & np.ones_like(under_right, bool)
+        right_active = (under_right <= _ACTIVE_DB) & np.ones_like(under_left, bool)
+        leads = under_right - under_left
+        led_left = self._levels[left_active & (leads >= _LEADS_DB)].sum()
+        led_right = self._levels[right_active & (leads <= -_LEADS_DB)].sum()
+        return int(led_left), int(led_right), int(self._levels[left_active | right_active].sum())
