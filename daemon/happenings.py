@@ -37,6 +37,7 @@ EVENTS: Final[Mapping[str, str]] = MappingProxyType(
         "record.claimed": "a worker took the record and starts its next stage",
         "record.reached": "a stage succeeded: the record is at its next milestone",
         "audio.converted": "a recording was decoded; its lengths, and what a person should know of it",
+        "audio.mended": "a damaged or lost copy of a recording was made again from its source",
         "slice.recognised": "a slice of a recording became text",
         "record.deferred": "a stage ended well with more to do later",
         "record.failed": "a stage failed; the record is tried again later",

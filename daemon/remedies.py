@@ -52,6 +52,10 @@ REMEDIES: Final[Mapping[str, str]] = MappingProxyType(
             "If it repeats, the machine is too small for the model, or the recogniser hangs."
         ),
         "record.cleanup_failed": _REPORT,
+        "audio.mended": (
+            "Nothing to do for the record. A disk that loses what it said it had, or a hand in the store, is "
+            "behind it: look at both, and at backups."
+        ),
         "claim.lost": (
             "Somebody stopped, lifted or deleted the record, or another daemon took it after the lease "
             "ran out. Often without a person's doing: raise the lease, or look for pauses of the "
