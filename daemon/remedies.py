@@ -70,6 +70,7 @@ REMEDIES: Final[Mapping[str, str]] = MappingProxyType(
             "See who took files out of uploads/ in the store, or whether the disk loses them. The sender was "
             "told to begin anew."
         ),
+        "removal.failed": "See whether the store's disk is mounted read-only or failing.",
         "tokens.refused": "A sender has an old token, or somebody tries. Shut the address out if it goes on.",
         "submission.unresolved": (
             "Nothing to do: the sender was told to ask again, and the bytes are put aside after two "

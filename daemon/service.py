@@ -16,6 +16,7 @@ A stop cancels the work ring alone: while attempts are given back, leases are re
 polls are answered. A crash of a task of ours takes the service down; the service manager starts it again.
 """
 
+import math
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -47,6 +48,7 @@ from storage.folder import StateFolder
 from storage.leftovers import sweep_leftovers
 from storage.migrate import migrate
 from storage.mounting import mount_store
+from storage.tidying import tidy
 
 log = structlog.get_logger()
 
@@ -55,6 +57,7 @@ Visitor = Callable[[Ground], Awaitable[None]]
 
 
 SWEEP_EVERY_SECONDS = 86_400.0
+TIDY_EVERY_SECONDS = 600.0
 FAREWELL_SECONDS = 1.0
 
 
@@ -226,12 +229,17 @@ async def _exposition(ground: Ground) -> bytes:
 
 
 async def _sweep(ground: Ground) -> None:
+    """Let go of what is over every few minutes, and look through the whole store once a day."""
+    sweep_at = -math.inf
     while True:
         try:
-            await sweep_leftovers(ground.database, ground.store)
+            await tidy(ground.database, ground.store)
+            if trio.current_time() >= sweep_at:
+                await sweep_leftovers(ground.database, ground.store)
+                sweep_at = trio.current_time() + SWEEP_EVERY_SECONDS
         except DatabaseUnavailable as error:
             log.warning("leftovers.unswept", reason=str(error))
-        await trio.sleep(SWEEP_EVERY_SECONDS)
+        await trio.sleep(TIDY_EVERY_SECONDS)
 
 
 @asynccontextmanager

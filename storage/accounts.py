@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping
 from datetime import datetime
 from uuid import UUID
 
+from attrs import frozen
 from psycopg.rows import class_row, dict_row
 
 from storage.account import Account, Token
@@ -20,7 +21,24 @@ from storage.sql import query
 
 SECRET_PREFIX = "rbz_"  # noqa: S105 - what every secret begins with, so that leaked ones can be searched for
 _SECRET_BYTES = 32
+_LONGEST_SECONDS = 600.0  # for an account with very many records
 MOST_LETTERS = 200  # of the name of an account or a token
+
+
+@frozen
+class HandedOver:
+    """What becomes of the records of an account that is removed: they are another's, says `by`."""
+
+    to: Account
+    by: str
+
+
+@frozen
+class Deleted:
+    """What becomes of them otherwise: they go for good, at once."""
+
+
+Fate = HandedOver | Deleted
 
 
 async def add_account(database: Database, name: str) -> Account:
@@ -61,13 +79,18 @@ async def disable_account(database: Database, account_id: UUID, *, disabled: boo
     return await database.transact(_in_disable_account, account_id, disabled)
 
 
-async def remove_account(database: Database, account: Account) -> None:
-    """Remove an account without records; raises Refused while it has any."""
-    records = await database.transact(_in_remove_account, account.id)
-    if records:
+async def remove_account(database: Database, account: Account, fate: Fate | None = None) -> int:
+    """Remove an account with its tokens and unfinished uploads; return how many records it had.
+
+    Raises Refused while it has records whose `fate` is not told.
+    """
+    records, removed = await database.transact_within(_LONGEST_SECONDS, _in_remove_account, account.id, fate)
+    if not removed:
         raise Refused(
-            f"account {account.name!r} has {records} record(s); hand them over or delete them by name first"
+            f"account {account.name!r} has {records} record(s); hand them over (--hand-over-to) "
+            "or delete them by its name (--delete-records-of)"
         )
+    return records
 
 
 async def issue_token(
@@ -131,15 +154,26 @@ async def _in_disable_account(connection: Connection, account_id: UUID, disabled
         return await cursor.fetchone()
 
 
-async def _in_remove_account(connection: Connection, account_id: UUID) -> int:
+async def _in_remove_account(connection: Connection, account_id: UUID, fate: Fate | None) -> tuple[int, bool]:
     async with connection.transaction():
+        await connection.execute(query("migration_patience"))
         await connection.execute(query("account_locked"), {"id": account_id})
         cursor = await connection.execute(query("account_records"), {"id": account_id})
         row = await cursor.fetchone()
         records: int = row[0] if row else 0
-        if not records:
-            await connection.execute(query("account_removed"), {"id": account_id})
-    return records
+        match fate:
+            case HandedOver(to, by):
+                handed = {"account_id": account_id, "owner_id": to.id, "by": by}
+                await connection.execute(query("account_handed_over"), handed)
+            case Deleted():
+                await connection.execute(query("account_emptied"), {"account_id": account_id})
+            case None if records:
+                return records, False
+            case None:
+                pass
+        await connection.execute(query("account_uploads_dropped"), {"account_id": account_id})
+        await connection.execute(query("account_removed"), {"id": account_id})
+    return records, True
 
 
 async def _in_issue_token(

@@ -37,15 +37,15 @@ async def sweep_leftovers(database: Database, store: Store) -> None:
     for name in await store.in_thread(_remove_unfinished, store.root / "incoming"):
         log.info("leftover.removed", record=name, cause="never received to its end")
     records, quarantine = store.root / "records", store.root / "quarantine"
-    old = await store.in_thread(_older_than, records, UNKNOWN_AFTER)
+    old = await store.in_thread(older_than, records, UNKNOWN_AFTER)
     for record_id in old - await _known(database, old):
         await store.in_thread(_put_aside, records / str(record_id), quarantine / str(record_id))
         log.warning("leftover.quarantined", record=record_id, days=QUARANTINE_FOR / _DAY)
-    aside = await store.in_thread(_older_than, quarantine, 0.0)
+    aside = await store.in_thread(older_than, quarantine, 0.0)
     for record_id in await _known(database, aside):
         await store.in_thread(_bring_back, quarantine / str(record_id), records / str(record_id))
         log.warning("leftover.returned", record=record_id)
-    over = await store.in_thread(_older_than, quarantine, QUARANTINE_FOR)
+    over = await store.in_thread(older_than, quarantine, QUARANTINE_FOR)
     for record_id in over - await _known(database, over):
         await store.in_thread(shutil.rmtree, quarantine / str(record_id))
         log.warning(
@@ -68,10 +68,11 @@ async def _in_known(connection: Connection, ids: list[UUID]) -> set[UUID]:
 
 def _remove_unfinished(incoming: Path) -> list[str]:
     """Remove what no living process holds; one that holds a file has locked it."""
-    return [path.name for path in _aged(incoming, UNFINISHED_AFTER) if _removed_unless_held(path)]
+    return [path.name for path in _aged(incoming, UNFINISHED_AFTER) if removed_unless_held(path)]
 
 
-def _removed_unless_held(path: Path) -> bool:
+def removed_unless_held(path: Path) -> bool:
+    """Remove a file, and say so, unless a living process has locked it."""
     try:
         fd = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
     except FileNotFoundError:
@@ -87,7 +88,8 @@ def _removed_unless_held(path: Path) -> bool:
         os.close(fd)
 
 
-def _older_than(folder: Path, seconds: float) -> set[UUID]:
+def older_than(folder: Path, seconds: float) -> set[UUID]:
+    """Return the ids among the names in a folder that have not changed for so long."""
     return {record_id for path in _aged(folder, seconds) if (record_id := _as_id(path.name)) is not None}
 
 

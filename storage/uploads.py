@@ -78,8 +78,8 @@ async def drop_upload(database: Database, upload_id: UUID, account_id: UUID) -> 
     return await database.transact(_in_drop, upload_id, account_id)
 
 
-async def expire_uploads(database: Database, store_id: UUID) -> dict[UUID, bool]:
-    """Forget the uploads of a store whose lease is over; return of each whether it was unfinished."""
+async def expire_uploads(database: Database, store_id: UUID) -> list[UUID]:
+    """Forget the uploads of a store whose lease is over; return the unfinished ones: their bytes are to go."""
     return await database.transact(_in_expire, store_id)
 
 
@@ -144,9 +144,9 @@ async def _in_drop(connection: Connection, upload_id: UUID, account_id: UUID) ->
     return await (await connection.execute(query("upload_dropped"), asked)).fetchone() is not None
 
 
-async def _in_expire(connection: Connection, store_id: UUID) -> dict[UUID, bool]:
+async def _in_expire(connection: Connection, store_id: UUID) -> list[UUID]:
     rows = await (await connection.execute(query("uploads_expired"), {"store_id": store_id})).fetchall()
-    return dict(rows)
+    return [row[0] for row in rows]
 
 
 async def _in_unfinished_of(connection: Connection, ids: list[UUID]) -> set[UUID]:

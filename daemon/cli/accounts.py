@@ -8,17 +8,27 @@ import click
 
 from daemon.cli.opening import with_database
 from daemon.cli.options import with_settings
+from daemon.cli.person import person
 from daemon.cli.words import json_document, moment, put, table, tell, terminal_width
 from daemon.settings import Settings
 from storage.account import Account
-from storage.accounts import add_account, disable_account, find_account, list_accounts
+from storage.accounts import (
+    Deleted,
+    Fate,
+    HandedOver,
+    add_account,
+    disable_account,
+    find_account,
+    list_accounts,
+    remove_account,
+)
 from storage.database import Database
 from storage.errors import Refused
 
 
 @click.group(name="account")
 def command() -> None:
-    """Add, list and disable the accounts that own records."""
+    """Add, list, disable and remove the accounts that own records."""
 
 
 @command.command()
@@ -68,6 +78,47 @@ def enable(settings: Settings, name: str) -> None:
 
     with_database(settings, work)
     tell(f"account {name} enabled")
+
+
+@command.command()
+@click.argument("name")
+@click.option("--hand-over-to", metavar="OTHER", help="Let its records be of the account OTHER.")
+@click.option(
+    "--delete-records-of",
+    metavar="NAME",
+    help="Delete its records for good, at once; NAME is its name once more.",
+)
+@with_settings
+def remove(settings: Settings, name: str, *, hand_over_to: str | None, delete_records_of: str | None) -> None:
+    """Remove the account NAME with its tokens.
+
+    It is refused while the account has records, unless what becomes of them is told.
+    """
+    if hand_over_to is not None and delete_records_of is not None:
+        raise Refused("records are either handed over or deleted; give one of the two options")
+    if delete_records_of not in (None, name):
+        raise Refused(
+            f"the records to be deleted are those of {name!r}; say --delete-records-of {quote(name)}"
+        )
+    if hand_over_to == name:
+        raise Refused("an account that is removed cannot keep its records; hand them over to another")
+
+    async def work(database: Database) -> int:
+        account = await account_named(database, name)
+        fate: Fate | None = None
+        if hand_over_to is not None:
+            fate = HandedOver(await account_named(database, hand_over_to), person())
+        elif delete_records_of is not None:
+            fate = Deleted()
+        return await remove_account(database, account, fate)
+
+    records = with_database(settings, work)
+    became = (
+        f"its {records} record(s) are of {hand_over_to} now"
+        if hand_over_to
+        else f"{records} record(s) deleted"
+    )
+    tell(f"account {name} removed" + (f", {became}" if records else ""))
 
 
 async def account_named(database: Database, name: str) -> Account:

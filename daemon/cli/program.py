@@ -31,7 +31,7 @@ _COMMANDS = {
     "records": _Where("daemon.cli.records", "See what became of records; stop, lift, delete them."),
     "explain": _Where("daemon.cli.explain", "Tell why a record does not move."),
     "doctor": _Where("daemon.cli.doctor", "Tell what is wrong with this installation."),
-    "account": _Where("daemon.cli.accounts", "Add, list and disable the accounts that own records."),
+    "account": _Where("daemon.cli.accounts", "Add, list, disable and remove the accounts that own records."),
     "token": _Where("daemon.cli.tokens", "Issue, list and revoke the tokens that open the doors."),
     "version": _Where("daemon.cli.version", "Tell the version."),
 }

@@ -7,6 +7,8 @@ import trio
 
 from storage.account import Account
 from storage.accounts import (
+    Deleted,
+    HandedOver,
     account_of_secret,
     add_account,
     disable_account,
@@ -22,6 +24,9 @@ from storage.audio import Store
 from storage.database import Database
 from storage.errors import DataRefused, Refused
 from storage.ids import new_id
+from storage.removals import carry_out_removals
+from storage.upload_files import resumed
+from storage.uploads import Begun, begin_upload
 from tests.making import a_record, an_account, put
 
 
@@ -142,7 +147,7 @@ async def test_s_s10_no_record_without_an_owner(database: Database, store: Store
     record_id = await a_record(database, store, account)
     with pytest.raises(DataRefused, match="null value"):
         await put(database, "UPDATE records SET owner_id = NULL")
-    with pytest.raises(Refused, match=r"has 1 record\(s\); hand them over or delete"):
+    with pytest.raises(Refused, match=r"has 1 record\(s\); hand them over \(--hand-over-to\) or delete"):
         await remove_account(database, account)
     with pytest.raises(DataRefused, match="foreign key"):
         await put(database, "DELETE FROM accounts")
@@ -151,3 +156,53 @@ async def test_s_s10_no_record_without_an_owner(database: Database, store: Store
     await remove_account(database, account)
     assert await find_account(database, "anna") is None
     assert await account_of_secret(database, secret) is None
+
+
+async def an_upload(database: Database, store: Store, account: Account) -> None:
+    """Begin an upload with a file of its own."""
+    begun = Begun(
+        id=new_id(),
+        account_id=account.id,
+        store_id=store.id,
+        bytes=9,
+        metadata="",
+        options={},
+        kept_seconds=60,
+    )
+    await begin_upload(database, begun, 5)
+    async with resumed(store, begun.id) as file:
+        await file.write(b"x")
+        await file.flush()
+
+
+@pytest.mark.parametrize("fate", ["handed over", "deleted"])
+async def test_s_s14_an_account_with_records_is_removed_by_name_only(
+    database: Database, store: Store, fate: str
+) -> None:
+    """Its records are another's, or gone with their bytes; tokens and what was unfinished are gone."""
+    anna, secret = await an_account(database, "anna")
+    boris, _ = await an_account(database, "boris")
+    records = {await a_record(database, store, anna) for _ in range(3)}
+    others = await a_record(database, store, boris)
+    await put(database, "UPDATE records SET deleted_at = now() WHERE id = %s", min(records))
+    await an_upload(database, store, anna)
+    told = HandedOver(boris, "root") if fate == "handed over" else Deleted()
+    assert await remove_account(database, anna, told) == 3
+    await carry_out_removals(database, store)
+    assert await find_account(database, "anna") is None
+    assert await account_of_secret(database, secret) is None
+    assert await put(database, "SELECT 1 FROM uploads") == []
+    assert await put(database, "SELECT 1 FROM removals") == []
+    assert list((store.root / "uploads").iterdir()) == []
+    left = {row[0] for row in await put(database, "SELECT id FROM records WHERE owner_id = %s", boris.id)}
+    kept = {others} | (records if fate == "handed over" else set())
+    assert left == kept
+    assert {path.name for path in (store.root / "records").iterdir()} == set(map(str, kept))
+    events = await put(database, "SELECT record_id, by, detail FROM events WHERE kind = 'handed_over'")
+    if fate == "handed over":
+        assert {event[0] for event in events} == records
+        assert {(event[1], event[2]["from"], event[2]["to"]) for event in events} == {
+            ("root", "anna", "boris")
+        }
+    else:
+        assert events == []

@@ -87,3 +87,31 @@ def test_what_is_not_there_is_told_in_a_sentence(rubezh: Rubezh) -> None:
     assert rubezh("token", "revoke", unknown) == Ran(
         2, "", f"rubezh: there is no token {unknown}; see: rubezh token list ACCOUNT\n"
     )
+
+
+def test_an_account_is_removed_when_nothing_is_left_in_doubt(
+    rubezh: Rubezh, record: str, on_database: Callable[..., Any]
+) -> None:
+    """With records only if it is told what becomes of them, and deleted only by its name."""
+    refused = rubezh("account", "remove", "anna")
+    assert refused.code == 2
+    assert "has 1 record(s); hand them over (--hand-over-to) or delete them by its name" in refused.err
+    assert (
+        "say --delete-records-of anna"
+        in rubezh("account", "remove", "anna", "--delete-records-of", "bob").err
+    )
+    assert "hand them over to another" in rubezh("account", "remove", "anna", "--hand-over-to", "anna").err
+    both = ("--hand-over-to", "bob", "--delete-records-of", "anna")
+    assert "give one of the two options" in rubezh("account", "remove", "anna", *both).err
+    assert rubezh("account", "remove", "anna", "--hand-over-to", "nobody").code == 2
+    rubezh("account", "add", "bob")
+    handed = rubezh("account", "remove", "anna", "--hand-over-to", "bob")
+    assert handed == Ran(0, "", "rubezh: account anna removed, its 1 record(s) are of bob now\n")
+    assert rubezh("records", "list", "--account", "bob", "--json").json[0]["id"] == record
+    assert "handed_over" in rubezh("records", "events", record).out
+    deleted = rubezh("account", "remove", "bob", "--delete-records-of", "bob")
+    assert deleted == Ran(0, "", "rubezh: account bob removed, 1 record(s) deleted\n")
+    assert rubezh("account", "list", "--json").json == []
+    rubezh("account", "add", "carla")
+    assert rubezh("account", "remove", "carla").err == "rubezh: account carla removed\n"
+    assert rubezh("account", "remove", "carla").code == 2

@@ -1,0 +1,2 @@
+-- It has gone.
+DELETE FROM removals WHERE record_id = %(record_id)s
