@@ -79,7 +79,7 @@ async def drop_upload(database: Database, upload_id: UUID, account_id: UUID) -> 
 
 
 async def expire_uploads(database: Database, store_id: UUID) -> list[UUID]:
-    """Forget the uploads of a store whose lease is over; return the unfinished ones: their bytes are to go."""
+    """Forget the uploads of a store whose lease is over; return the unfinished ones, whose bytes go."""
     return await database.transact(_in_expire, store_id)
 
 
