@@ -16,7 +16,7 @@ import trio
 
 from storage.errors import Refused
 
-_BACKLOG = 256
+_BACKLOG = 4096  # as many as are served: a full one turns senders away without a word
 _LONGEST_PATH = 107  # what the kernel takes as the name of a socket
 _FAMILIES = (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6)
 

@@ -1,5 +1,6 @@
 """The one HTTP server: hypercorn's protocols on a unix socket and, if wanted, on TCP as well."""
 
+import resource
 import socket as sockets
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,6 +20,7 @@ from daemon.early_answer import EarlyAnswers
 from daemon.listeners import inherited_doors, local_door, name_of, tcp_doors
 
 MOST_CONVERSATIONS = 4096
+_OTHER_DESCRIPTORS = 1024  # files, children, the database
 _MOST_HEADER_BYTES = 16 * 1024
 END_SECONDS = 2.0  # what is being answered may take so long when the server ends
 
@@ -41,6 +43,7 @@ async def serve_web(
     answers under way two seconds and closes what is left. Raises Refused for an address it cannot have.
     """
     config = _config()
+    _make_room()
     with local_door(socket, inherited) as local:
         listeners = [*local, *inherited_doors(inherited), *await tcp_doors(listen)]
         server = _Conversations(ASGIWrapper(cast("ASGIFramework", EarlyAnswers(app))), config)
@@ -51,6 +54,15 @@ async def serve_web(
                 await trio.serve_listeners(server.converse, listeners, handler_nursery=handlers)
             finally:
                 server.end()
+
+
+def _make_room() -> None:
+    """Let as many connections be open as are taken, as far as the system lets us say so ourselves."""
+    wanted = MOST_CONVERSATIONS + _OTHER_DESCRIPTORS
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 class _Conversations:

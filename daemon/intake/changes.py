@@ -16,6 +16,7 @@ from storage.errors import DatabaseUnavailable
 CHANNEL = "rubezh_changed"
 MOST_WAITING = 2000  # half of the connections that are served at all
 RETRY_SECONDS = 5.0
+TICK_SECONDS = 0.01  # what is heard within it wakes everybody at once, and they ask together
 LOOK_SECONDS = 2.0  # between two looks of those who wait, while notifications do not arrive
 
 
@@ -47,6 +48,8 @@ class Changes:
         self._most = most
         self._hears = False
         self._is_over = False
+        self._heard: set[UUID] = set()
+        self._ticking = trio.Event()
         self.waiting = 0
 
     @property
@@ -82,13 +85,14 @@ class Changes:
         self._stir_all()
 
     def hear(self, told: str) -> None:
-        """Wake those who wait for the record that a notification names."""
+        """Have those who wait for the record that a notification names woken at the next tick."""
         try:
-            watch = self._watches.get(UUID(told))
+            record_id = UUID(told)
         except ValueError:
             return  # anybody who may connect to the database may say anything on a channel
-        if watch is not None:
-            watch.stir()
+        if record_id in self._watches:
+            self._heard.add(record_id)
+            self._ticking.set()
 
     async def listen(self, database: Database) -> None:
         """Hear of every change, for ever; what went unheard meanwhile is looked for."""
@@ -99,13 +103,24 @@ class Changes:
             self._hears = True
             self._stir_all()
 
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._tick)
+            while True:
+                try:
+                    await database.hear(CHANNEL, self.hear, heard_again)
+                except DatabaseUnavailable:
+                    self._hears = False  # the bell has lost its connection to the same database, and tells
+                self._stir_all()
+                await trio.sleep(RETRY_SECONDS)
+
+    async def _tick(self) -> None:
         while True:
-            try:
-                await database.hear(CHANNEL, self.hear, heard_again)
-            except DatabaseUnavailable:
-                self._hears = False  # the bell has lost its connection to the same database, and tells
-            self._stir_all()
-            await trio.sleep(RETRY_SECONDS)
+            await self._ticking.wait()
+            await trio.sleep(TICK_SECONDS)
+            self._ticking = trio.Event()
+            heard, self._heard = self._heard, set()
+            for record_id in heard & self._watches.keys():
+                self._watches[record_id].stir()
 
     def _stir_all(self) -> None:
         for watch in self._watches.values():

@@ -16,6 +16,8 @@ from daemon.intake.problems import Problem
 from daemon.intake.queries import Parameter, read_query
 from storage.account import Account
 
+Endpoint = Callable[[Request], Awaitable[Response]]
+
 
 class Who(Enum):
     """Who may ask."""
@@ -71,7 +73,7 @@ class Operation:
     says: str
     answers: Mapping[int, Answer]
     handler: Callable[[Asked], Awaitable[Response]] | None = None
-    raw: Callable[[Request], Awaitable[Response]] | None = None
+    raw: Endpoint | None = None
     who: Who = Who.ACCOUNT
     parameters: tuple[Parameter, ...] = ()
     body: tuple[Content, ...] = ()
@@ -82,11 +84,11 @@ class Operation:
 
 
 def routes_of(operations: Iterable[Operation]) -> list[Route]:
-    """Return the routes of these operations."""
-    return [
-        Route(each.path, each.raw or _endpoint(each), methods=[each.method], name=each.name)
-        for each in operations
-    ]
+    """Return the routes of these operations: one for each path, so that a 405 can tell every method of it."""
+    by_path: dict[str, dict[str, Endpoint]] = {}
+    for each in operations:
+        by_path.setdefault(each.path, {})[each.method] = each.raw or _endpoint(each)
+    return [Route(path, _chosen(methods), methods=list(methods)) for path, methods in by_path.items()]
 
 
 def json_answer(says: str, shape: Any, headers: Mapping[str, str] | None = None) -> Answer:  # noqa: ANN401 - a class or a schema
@@ -96,7 +98,14 @@ def json_answer(says: str, shape: Any, headers: Mapping[str, str] | None = None)
     )
 
 
-def _endpoint(operation: Operation) -> Callable[[Request], Awaitable[Response]]:
+def _chosen(methods: Mapping[str, Endpoint]) -> Endpoint:
+    async def endpoint(request: Request) -> Response:
+        return await methods["GET" if request.method == "HEAD" else request.method](request)
+
+    return endpoint
+
+
+def _endpoint(operation: Operation) -> Endpoint:
     handler = operation.handler
     if handler is None:
         raise TypeError(f"{operation.name} has nobody to answer it")

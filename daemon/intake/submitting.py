@@ -214,7 +214,7 @@ OPERATIONS = (
         },
         problems=(
             *BODY_PROBLEMS,
-            (400, "invalid_key"),
+            (400, "invalid_idempotency_key"),
             (409, "idempotency_key_in_use"),
             (422, "idempotency_key_reused"),
         ),

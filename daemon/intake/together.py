@@ -48,6 +48,7 @@ class Together(Generic[K, V]):
         batch.is_led = True
         try:
             async with self._turn:
+                await trio.lowlevel.checkpoint()  # whoever was woken with us has asked by now, too
                 if self._open is batch:
                     self._open = (
                         _Batch()

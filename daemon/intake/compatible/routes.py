@@ -25,6 +25,7 @@ from daemon.intake.operations import Answer, Asked, Content, Operation, json_ans
 from daemon.intake.options import MOST_LETTERS, Options
 from daemon.intake.polling import end_with_sender
 from daemon.intake.problems import Problem
+from daemon.intake.queries import Parameter
 from daemon.intake.receiving import Sink, receive_form
 from daemon.intake.service import inside_of
 from daemon.intake.submitting import BODY_PROBLEMS, take_in
@@ -208,6 +209,7 @@ OPERATIONS = (
         name="showModel",
         says="As OpenAI's: one model.",
         handler=show_model,
+        parameters=(Parameter(name="model", place="path", says="Its name.", schema={"type": "string"}),),
         answers={200: json_answer("The model.", ShownModel)},
         problems=((404, "model_not_found"),),
         tag="openai",
