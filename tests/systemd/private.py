@@ -3,6 +3,7 @@
 import json
 import os
 import select
+import shlex
 import shutil
 import socket
 import subprocess
@@ -37,11 +38,9 @@ class PrivateSystemd:
 
     def run(self, *command: str, check: bool = True) -> str:
         """Run a command inside, as root, and return what it printed."""
-        enter = ["nsenter", "-t", str(self.first), "-m", "-u", "-i", "-n", "-p", "-C", "-r", "-w", "--"]
-        plain = ["env", "-i", f"PATH={_PATH}", "LANG=C.UTF-8", "SYSTEMD_PAGER=", "SYSTEMD_COLORS=0"]
         try:
             done = subprocess.run(
-                [*enter, *plain, *command], check=False, capture_output=True, text=True, timeout=_RUN_SECONDS
+                self._inside(command), check=False, capture_output=True, text=True, timeout=_RUN_SECONDS
             )
         except subprocess.TimeoutExpired as error:
             raise AssertionError(f"{error}; inside are:\n{self._processes()}") from error
@@ -50,6 +49,25 @@ class PrivateSystemd:
                 f"{' '.join(command)} ended with {done.returncode}: {done.stdout}{done.stderr}"
             )
         return done.stdout
+
+    @contextmanager
+    def running(self, *command: str) -> Iterator["subprocess.Popen[str]"]:
+        """Have a command run inside, with pipes to it, while the block lasts."""
+        pipe = subprocess.PIPE
+        with subprocess.Popen(self._inside(command), stdin=pipe, stdout=pipe, text=True) as process:
+            try:
+                yield process
+            finally:
+                process.kill()
+
+    def write(self, path: str, text: str) -> None:
+        """Write a file inside."""
+        self.run("sh", "-euc", f"mkdir -p {Path(path).parent}; printf %s {shlex.quote(text)} > {path}")
+
+    def _inside(self, command: tuple[str, ...]) -> list[str]:
+        enter = ["nsenter", "-t", str(self.first), "-m", "-u", "-i", "-n", "-p", "-C", "-r", "-w", "--"]
+        plain = ["env", "-i", f"PATH={_PATH}", "LANG=C.UTF-8", "SYSTEMD_PAGER=", "SYSTEMD_COLORS=0"]
+        return [*enter, *plain, *command]
 
     def _processes(self) -> str:
         """Return every process inside with its state, and where in the kernel it waits."""

@@ -44,7 +44,7 @@ for unit in \
     sys-fs-fuse-connections.mount dev-hugepages.mount dev-mqueue.mount proc-sys-fs-binfmt_misc.automount \
     systemd-binfmt.service console-getty.service getty.target systemd-ask-password-wall.path \
     systemd-ask-password-console.path systemd-hwdb-update.service systemd-firstboot.service \
-    ldconfig.service postgresql.service
+    ldconfig.service
 do
     ln -s /dev/null "$ROOT/etc/systemd/system/$unit"
 done
