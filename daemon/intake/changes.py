@@ -45,8 +45,8 @@ class Changes:
     def __init__(self, most: int = MOST_WAITING) -> None:
         """Begin with nobody, and deaf: see `listen`."""
         self._watches: dict[UUID, Watch] = {}
-        self._most = most
-        self._hears = False
+        self.most = most
+        self.hears = False
         self._is_over = False
         self._heard: set[UUID] = set()
         self._ticking = trio.Event()
@@ -55,12 +55,12 @@ class Changes:
     @property
     def longest_trust(self) -> float:
         """How long one may wait for a notification before one looks by oneself."""
-        return float("inf") if self._hears else LOOK_SECONDS
+        return float("inf") if self.hears else LOOK_SECONDS
 
     @contextmanager
     def watching(self, record_id: UUID) -> Iterator[Watch | None]:
         """Wait for a record in the block; None when as many wait as may, or nobody may any more."""
-        if self.waiting >= self._most or self._is_over:
+        if self.waiting >= self.most or self._is_over:
             yield None
             return
         watch = self._watches.setdefault(record_id, Watch())
@@ -100,7 +100,7 @@ class Changes:
             return
 
         def heard_again() -> None:
-            self._hears = True
+            self.hears = True
             self._stir_all()
 
         async with trio.open_nursery() as nursery:
@@ -109,7 +109,7 @@ class Changes:
                 try:
                     await database.hear(CHANNEL, self.hear, heard_again)
                 except DatabaseUnavailable:
-                    self._hears = False  # the bell has lost its connection to the same database, and tells
+                    self.hears = False  # the bell has lost its connection to the same database, and tells
                 self._stir_all()
                 await trio.sleep(RETRY_SECONDS)
 
