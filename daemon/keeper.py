@@ -138,10 +138,13 @@ class Keeper:
 
     async def pay_back(self) -> None:
         """Give back every claim that is owed; one that no record carries may still come, and is kept."""
-        for token in self._debts.open_at(trio.current_time()):
+        asked_at = trio.current_time()
+        for token in self._debts.open_at(asked_at):
             self._promise(0.0)
             given_back = await self._claims.give_back(token, WHY_LATE)
             self._outage.over()
             if given_back:
                 log.info("give_back.repaid", token=str(token))
                 self._debts.settle(token)
+            else:
+                self._debts.not_found(token, asked_at)

@@ -93,7 +93,7 @@ def parts_of(ground: Ground, children: Children) -> Parts:
         sign=partial(_sign, ground, lanes),
     )
     bell = Bell(claims.floors.hear, lambda: outage.lasts, partial(beats.promise, "bell"))
-    debts = Debts(ground.folder.owed, until=trio.current_time() + max(leases.values()))
+    debts = Debts(ground.folder.owed, now=trio.current_time(), patience=max(leases.values()))
     keeper = Keeper(claims, debts, outage, metrics, partial(beats.promise, "keeper"))
     attempts = Attempts(
         claims=claims,

@@ -250,7 +250,7 @@ def a_house(
     claims = cast("Claims", door)
     beats, bell, outage, stop = Beats(), Bell(), Outage(metrics), Stop()
     lanes = Lanes(slots or {"convert": 4, "whisper": 4}, metrics)
-    debts = Debts(folder / "owed", until=trio.current_time() + max(claims.leases.values()))
+    debts = Debts(folder / "owed", now=trio.current_time(), patience=max(claims.leases.values()))
     keeper = Keeper(claims, debts, outage, metrics)
     attempts = Attempts(
         claims=claims,

@@ -2,6 +2,7 @@
 
 import math
 import os
+import time
 from pathlib import Path
 from uuid import uuid4
 
@@ -25,29 +26,63 @@ def names(folder: Path) -> set[str]:
 
 def test_what_is_owed_is_read_by_the_next_start(tmp_path: Path) -> None:
     """One file a token; each is open until the moment the start gives it."""
-    debts, token = Debts(tmp_path, until=0), uuid4()
+    debts, token = Debts(tmp_path, now=0, patience=60), uuid4()
     debts.incur(token, math.inf)
     assert names(tmp_path) == set(), "in the memory alone until the end"
     with capture_logs() as entries:
         debts.write()
     assert [(entry["event"], entry["log_level"]) for entry in entries] == [("give_back.owed", "warning")]
     assert names(tmp_path) == {str(token)}
-    assert Debts(tmp_path, until=60).open_at(60) == [token]
+    assert Debts(tmp_path, now=0, patience=60).open_at(0) == [token]
 
 
-def test_a_debt_is_dropped_after_its_moment(tmp_path: Path) -> None:
-    """The lease has ended by itself then; the file goes too."""
-    debts, token = Debts(tmp_path, until=0), uuid4()
+def test_a_debt_is_dropped_once_it_is_not_found_after_its_moment(tmp_path: Path) -> None:
+    """The lease has ended by itself then; the file goes too. Nothing is dropped that was not asked for."""
+    debts, token = Debts(tmp_path, now=0, patience=60), uuid4()
     debts.incur(token, 10)
     debts.write()
+    debts.not_found(token, 9.9)
+    assert debts.open_at(0) == [token]
+    debts.not_found(token, 10)
+    debts.not_found(token, 10)
+    assert debts.open_at(0) == []
+    assert names(tmp_path) == set()
+
+
+def test_a_debt_that_stays_is_told_and_written_once(tmp_path: Path) -> None:
+    """Runs shorter than a lease neither tell it again nor make it younger; in time it is forgotten."""
+    token = uuid4()
+    first = Debts(tmp_path, now=0, patience=60)
+    first.incur(token, math.inf)
+    first.write()
+    file = tmp_path / str(token)
+    for age in (0, 20, 40):
+        os.utime(file, (time.time() - age, time.time() - age))
+        written = file.stat().st_mtime_ns
+        run = Debts(tmp_path, now=1000, patience=60)
+        run.not_found(token, 1001)
+        with capture_logs() as entries:
+            run.write()
+        assert entries == []
+        assert file.stat().st_mtime_ns == written
+    os.utime(file, (time.time() - 61, time.time() - 61))
+    last = Debts(tmp_path, now=1000, patience=60)
+    assert last.open_at(5000) == [token], "it is asked for before it is forgotten"
+    last.not_found(token, 1001)
+    assert names(tmp_path) == set()
+
+
+def test_an_outage_piles_nothing_up(tmp_path: Path) -> None:
+    """What this run owes is dropped after its moment, asked for or not: its lease has ended by itself."""
+    debts, token = Debts(tmp_path, now=0, patience=60), uuid4()
+    debts.incur(token, 10)
     assert debts.open_at(10) == [token]
     assert debts.open_at(10.1) == []
-    assert names(tmp_path) == set()
 
 
 def test_a_debt_that_is_settled_is_gone(tmp_path: Path) -> None:
     """From the memory and from the disk; a second time changes nothing."""
-    debts, token = Debts(tmp_path, until=0), uuid4()
+    debts, token = Debts(tmp_path, now=0, patience=60), uuid4()
     debts.incur(token, math.inf)
     debts.write()
     debts.settle(token)
@@ -61,9 +96,8 @@ def test_foreign_files_are_left_alone(tmp_path: Path) -> None:
     foreign = {"README", str(uuid4()).upper(), uuid4().hex, f"{uuid4()}.bak"}
     for name in foreign:
         (tmp_path / name).write_text("not ours")
-    debts = Debts(tmp_path, until=1)
+    debts = Debts(tmp_path, now=0, patience=1)
     assert debts.open_at(0) == []
-    debts.open_at(2)
     debts.write()
     assert names(tmp_path) == foreign
 
@@ -78,7 +112,7 @@ def test_what_is_owed_is_on_the_disk_before_the_end(tmp_path: Path, monkeypatch:
         real(descriptor)
 
     monkeypatch.setattr(os, "fsync", note)
-    debts, token = Debts(tmp_path, until=0), uuid4()
+    debts, token = Debts(tmp_path, now=0, patience=60), uuid4()
     debts.incur(token, math.inf)
     debts.write()
     assert synced == [str(tmp_path / str(token)), str(tmp_path)]
@@ -123,7 +157,7 @@ async def test_s_s4_a_give_back_without_a_database_is_done_at_the_next_start(
     row = await queue.row(retaken)
     assert (row["failures"], row["claim_token"]) == (3, taken_again.token), "left alone"
     assert len(names(tmp_path / "owed")) == 1, "a token that no record carries may still come"
-    assert again.debts.open_at(math.inf) == []
+    again.debts.not_found(again.debts.open_at(math.inf)[0], math.inf)
     assert names(tmp_path / "owed") == set(), "nothing is owed any more"
 
 

@@ -111,7 +111,7 @@ class Process:
         self.beats, self.bell, self.stop = Beats(), Bell(), Stop()
         self.lanes = Lanes(plan.slots, METRICS)
         outage = Outage(METRICS)
-        self.debts = Debts(owed, until=trio.current_time() + max(LEASES.values()))
+        self.debts = Debts(owed, now=trio.current_time(), patience=max(LEASES.values()))
         self.inherited = frozenset(self.debts.open_at(0.0))
         self.keeper = Keeper(claims, self.debts, outage, METRICS)
         attempts = Attempts(
