@@ -100,8 +100,9 @@ class Changes:
             return
 
         def heard_again() -> None:
-            self.hears = True
-            self._stir_all()
+            if not self.hears:
+                self.hears = True
+                self._stir_all()
 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._tick)

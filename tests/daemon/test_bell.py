@@ -1,6 +1,7 @@
 """The bell wakes who waits; polling stays the truth."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import cast
 
 import pytest
@@ -8,7 +9,8 @@ import trio
 from structlog.testing import capture_logs
 
 from daemon.bell import CHANNEL, RETRY_SECONDS, Bell
-from storage.database import Database
+from daemon.systemd import Beats
+from storage.database import HEAR_AGAIN_SECONDS, Database
 from storage.errors import DatabaseUnavailable
 from tests.builders import a_queue, ask
 
@@ -102,6 +104,20 @@ async def test_a_short_silence_and_an_outage_told_elsewhere_are_not_told(
             await trio.sleep(15 * (RETRY_SECONDS + 1))
             nursery.cancel_scope.cancel()
     assert [entry["event"] for entry in entries] == ["bell.silent"]
+
+
+async def test_it_promises_to_be_heard_from_again(autojump_clock: trio.testing.MockClock) -> None:
+    """While it hears and while it is deaf; so whoever listens to the promises knows that it lives."""
+    beats = Beats()
+    bell, ears = Bell(promise=partial(beats.promise, "bell")), Ears()
+    ears.plan = ["deaf"] * 3
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(bell.listen, cast("Database", ears))
+        await trio.sleep(4 * (RETRY_SECONDS + 1))
+        assert beats.silent() == frozenset()
+        await trio.sleep(HEAR_AGAIN_SECONDS + 1)
+        assert beats.silent() == {"bell"}, "these ears say nothing of themselves again"
+        nursery.cancel_scope.cancel()
 
 
 async def test_where_nothing_can_be_heard_nobody_listens() -> None:

@@ -2,6 +2,7 @@
 
 import math
 from contextlib import ExitStack
+from itertools import pairwise
 from pathlib import Path
 from uuid import UUID, uuid4
 
@@ -10,7 +11,7 @@ import trio
 from structlog.testing import capture_logs
 from trio.testing import MockClock
 
-from daemon.keeper import WHY_LATE, work_until
+from daemon.keeper import WHY_LATE, Keeper, work_until
 from stages.stage import Outcome, Tools
 from storage.claim import Claim
 from storage.database import Database
@@ -257,6 +258,35 @@ async def test_a_keeper_outlives_any_outage(autojump_clock: MockClock, house: Ho
             nursery.cancel_scope.cancel()
     loud = [entry["event"] for entry in entries if entry["log_level"] in ("info", "warning", "error")]
     assert loud == ["database.away", "database.returned"]
+
+
+async def test_it_promises_to_be_heard_from_again(autojump_clock: MockClock, house: House) -> None:
+    """Before each wait, with its length; one that hangs in a call breaks the promise."""
+    promised: list[tuple[float, float]] = []
+
+    async def never_come_back(proceed: object) -> object:
+        del proceed
+        await trio.sleep_forever()
+        raise AssertionError
+
+    keeper = Keeper(
+        house.keeper._claims,  # noqa: SLF001 - the same claims, another keeper
+        house.debts,
+        house.keeper._outage,  # noqa: SLF001 - the same outage, another keeper
+        house.keeper._metrics,  # noqa: SLF001 - the same metrics, another keeper
+        lambda seconds: promised.append((trio.current_time(), seconds)),
+    )
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(keeper.keep, 10.0)
+        await trio.sleep(25)
+        times = [at for at, _ in promised]
+        assert {seconds for _, seconds in promised} == {10.0}
+        assert all(later - earlier <= 10 for earlier, later in pairwise(times))
+        assert times[-1] >= 20
+        house.door.always["wake"] = never_come_back
+        await trio.sleep(100)
+        assert promised[-1][0] < 40
+        nursery.cancel_scope.cancel()
 
 
 async def test_a_fault_of_ours_ends_the_keeper(autojump_clock: MockClock, house: House) -> None:

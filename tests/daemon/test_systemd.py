@@ -156,6 +156,31 @@ def test_a_broken_promise_makes_a_name_silent() -> None:
     assert beats.silent() == frozenset()
 
 
+def test_a_margin_is_added_to_every_promise() -> None:
+    """For the calls between two promises, which have limits of their own."""
+    now = 0.0
+    beats = Beats(clock=lambda: now, margin_seconds=30)
+    beats.promise("bell", 10)
+    now = 39.0
+    assert beats.silent() == frozenset()
+    now = 41.0
+    assert beats.silent() == {"bell"}
+
+
+async def test_the_last_feeding_gives_the_closing_its_time(
+    heard: socket.socket, monkeypatch: pytest.MonkeyPatch, autojump_clock: trio.testing.MockClock
+) -> None:
+    """When everything is being closed nobody feeds any more; all of one interval is left for it."""
+    monkeypatch.setenv("WATCHDOG_USEC", "30000000")
+    monkeypatch.delenv("WATCHDOG_PID", raising=False)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(feed_watchdog, Beats())
+        await trio.sleep(5)
+        assert count(heard) == 1
+        nursery.cancel_scope.cancel()
+    assert count(heard) == 1
+
+
 async def test_the_watchdog_is_fed_while_nobody_is_silent(
     heard: socket.socket, monkeypatch: pytest.MonkeyPatch, autojump_clock: trio.testing.MockClock
 ) -> None:

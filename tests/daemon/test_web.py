@@ -1,6 +1,7 @@
 """The HTTP server."""
 
 import logging
+import os
 import socket as sockets
 import stat
 from functools import partial
@@ -160,13 +161,14 @@ async def running(app: Starlette, path: Path, nursery: trio.Nursery) -> tuple[tr
 async def test_an_answer_under_way_is_finished_when_the_server_ends(
     path: Path, nursery: trio.Nursery
 ) -> None:
-    """Nothing new is taken, idle connections are closed, and who was being answered gets the answer."""
+    """Nothing new is taken, the idle are let go, and who was being answered gets the answer, as the last."""
     app, got = App(), []
     scope, ended = await running(app.app, path, nursery)
 
     async def ask() -> None:
         async with client(path) as asking:
-            got.append((await asking.get("/held")).text)
+            answer = await asking.get("/held")
+            got.append((answer.text, answer.headers["connection"]))
 
     async with await trio.open_unix_socket(str(path)) as idle:
         nursery.start_soon(ask)
@@ -178,8 +180,44 @@ async def test_an_answer_under_way_is_finished_when_the_server_ends(
         with pytest.raises(ConnectionRefusedError):
             await trio.open_unix_socket(str(path))
         app.let_go.set()
-        await until(lambda: got == ["late"])
+        await until(lambda: got == [("late", "close")])
         await until(ended.is_set, 1)
+
+
+async def test_who_has_just_connected_when_the_server_ends_is_answered(
+    path: Path, nursery: trio.Nursery
+) -> None:
+    """The request is on its way, or comes while the others are ended."""
+    scope, ended = await running(App().app, path, nursery)
+    async with (
+        await trio.open_unix_socket(str(path)) as early,
+        await trio.open_unix_socket(str(path)) as late,
+    ):
+        await trio.sleep(0.1)  # by then they are accepted
+        os.write(early.socket.fileno(), b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")  # and no turn for the server
+        scope.cancel()
+        await late.send_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        with trio.fail_after(5):
+            said = [b"".join([part async for part in stream]) for stream in (early, late)]
+            await ended.wait()
+    assert all(answer.startswith(b"HTTP/1.1 200") and answer.endswith(b"here") for answer in said)
+
+
+async def test_a_request_that_came_in_the_last_moment_is_answered(path: Path, nursery: trio.Nursery) -> None:
+    """A connection that was idle is ended at once, unless the next request is there already."""
+    scope, ended = await running(App().app, path, nursery)
+    async with await trio.open_unix_socket(str(path)) as kept, await trio.open_unix_socket(str(path)) as idle:
+        for stream in (kept, idle):
+            await stream.send_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert (await stream.receive_some()).startswith(b"HTTP/1.1 200")
+        await trio.sleep(0.1)
+        os.write(kept.socket.fileno(), b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")  # and no turn for the server
+        scope.cancel()
+        with trio.fail_after(5):
+            said = b"".join([part async for part in kept])
+            assert b"".join([part async for part in idle]).replace(b"here", b"") == b""
+            await ended.wait()
+    assert said.endswith(b"here")
 
 
 @pytest.mark.parametrize("place", ["/held", "/endless"])

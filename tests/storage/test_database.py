@@ -1,6 +1,8 @@
 """The one crossing: every call ends in time, whatever the server does, and leaves nothing open behind it."""
 
 import asyncio
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -16,6 +18,7 @@ from storage.database import Connection, Database, open_database
 from storage.errors import DatabaseRefused, DatabaseUnavailable, DatabaseUnreached, DataRefused
 from tests.builders import ask
 from tests.processes import CHECKOUT
+from tests.waiting import until
 from tests.wire import Failing, Fault, Towards, open_wire
 
 NOBODY_THERE = "host=/nowhere/at/all dbname=rubezh"
@@ -479,6 +482,38 @@ async def test_what_is_notified_is_heard_until_the_server_goes(database: Databas
                 database,
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%'",
             )
+
+
+async def test_a_server_that_says_nothing_any_more_is_not_listened_to_for_ever(
+    dsn: str, loop: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is asked again and again; once it is frozen, the hearing ends as with a database that is away."""
+    monkeypatch.setattr("storage.database.HEAR_AGAIN_SECONDS", 0.1)
+    said = 0
+
+    def count() -> None:
+        nonlocal said
+        said += 1
+
+    async with open_database(dsn, pool_size=2, call_seconds=2, statement_seconds=1, listen=True) as database:
+
+        async def hear() -> None:
+            with pytest.raises(DatabaseUnavailable, match="did not answer within 2 s"):
+                await database.hear("rubezh_ready", print, count)
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(hear)
+            await until(lambda: said > 3)
+            found = (
+                "SELECT pid FROM pg_stat_activity WHERE query LIKE 'LISTEN%' AND datname = current_database()"
+            )
+            (server,) = await ask(database, found)
+            os.kill(server["pid"], signal.SIGSTOP)
+            try:
+                with trio.fail_after(30):
+                    await until(lambda: not [task for task in nursery.child_tasks if "hear" in task.name], 30)
+            finally:
+                os.kill(server["pid"], signal.SIGCONT)
 
 
 async def test_hearing_ends_with_its_cancel(database: Database) -> None:
