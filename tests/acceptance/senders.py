@@ -133,7 +133,8 @@ def upload(client: httpx.Client, work: Work) -> str | None:
     part = work.content[offset : offset + 700_000]
     headers = {**PART, "Upload-Offset": str(offset)}
     done = client.patch(work.at[0], headers=headers, content=blocks(part))
-    return done.headers.get("rubezh-record")
+    record_id: str | None = done.headers.get("rubezh-record")
+    return record_id
 
 
 def senders(ledger: Ledger) -> list[Sender]:
