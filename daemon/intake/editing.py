@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import aclosing
 from http import HTTPStatus
 from typing import Any
 from uuid import UUID
@@ -116,11 +117,12 @@ async def _body(request: Request) -> bytes:
     """Return a body that need not be long, if it comes within its time."""
     body = bytearray()
     with trio.move_on_after(_PATIENCE_SECONDS):
-        async for chunk in request.stream():
-            body += chunk
-            if len(body) > _MOST_BYTES:
-                detail = f"An edit may have {_MOST_BYTES} bytes; send a shorter one."
-                raise Problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too_large", detail)
+        async with aclosing(request.stream()) as chunks:
+            async for chunk in chunks:
+                body += chunk
+                if len(body) > _MOST_BYTES:
+                    detail = f"An edit may have {_MOST_BYTES} bytes; send a shorter one."
+                    raise Problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too_large", detail)
         return bytes(body)
     detail = f"The edit did not come within {_PATIENCE_SECONDS:.0f} seconds; send it again."
     raise Problem(HTTPStatus.REQUEST_TIMEOUT, "too_slow", detail)

@@ -9,6 +9,15 @@ CREATE TABLE record_words (
 );
 CREATE INDEX record_words_found ON record_words USING gin (words);
 
+-- Small letters, also where the database's locale knows of none but the Latin ones without marks, as `C` does.
+CREATE FUNCTION small_letters(said text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT lower(translate(
+        said,
+        'АБВГДЕЁЖЗИЙКЛМНОПРСТУФХЦЧШЩЪЫЬЭЮЯІЇЄҐЎӘҒҚҢӨҰҮҺÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÐÑÒÓÔÕÖØÙÚÛÜÝÞŒŠŽĄĆĘŁŃŚŹŻČĎĚŇŘŤŮĞİŞ',
+        'абвгдеёжзийклмнопрстуфхцчшщъыьэюяіїєґўәғқңөұүһàáâãäåæçèéêëìíîïðñòóôõöøùúûüýþœšžąćęłńśźżčďěňřťůğiş'
+    ))
+$$;
+
 -- The words of a text with their places; PostgreSQL's own `russian` takes Latin words for English ones. A text
 -- with more words than a tsvector holds must not fail the settle that writes it: then the words stand without
 -- their places, which costs the search for phrases alone, and as many of them as fit.
@@ -16,11 +25,13 @@ CREATE FUNCTION words_of(said text) RETURNS tsvector LANGUAGE plpgsql IMMUTABLE 
 DECLARE
     found tsvector := '';
 BEGIN
-    RETURN to_tsvector('pg_catalog.russian', left(said, 2000000));
+    RETURN to_tsvector('pg_catalog.russian', small_letters(left(said, 2000000)));
 EXCEPTION WHEN program_limit_exceeded THEN
     BEGIN
         FOR part IN 0..19 LOOP
-            found := found || strip(to_tsvector('pg_catalog.russian', substr(said, 1 + part * 100000, 100000)));
+            found := found || strip(to_tsvector(
+                'pg_catalog.russian', small_letters(substr(said, 1 + part * 100000, 100000))
+            ));
         END LOOP;
     EXCEPTION WHEN program_limit_exceeded THEN
         NULL; -- what fits is in `found`

@@ -10,7 +10,7 @@ SELECT
     greatest(extract(epoch FROM r.wake_at - clock_timestamp()), 0)::double precision AS wakes_in,
     NULL::bigint AS queue_position
 FROM record_words AS w JOIN records AS r ON r.id = w.record_id
-WHERE w.words @@ websearch_to_tsquery('pg_catalog.russian', %(search)s)
+WHERE w.words @@ websearch_to_tsquery('pg_catalog.russian', small_letters(%(search)s))
   AND r.owner_id = %(owner_id)s AND r.deleted_at IS NULL
   AND (%(milestone)s::text IS NULL OR r.milestone = %(milestone)s)
   AND (%(stopped)s::boolean IS NULL OR (r.stop_code IS NOT NULL) = %(stopped)s)

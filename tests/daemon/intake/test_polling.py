@@ -46,6 +46,7 @@ async def test_s_i28_nothing_new_is_told_as_nothing_new(doors: Doors) -> None:
             assert (answer.status_code, answer.headers["etag"] != etag) == (200, True), changed
             etag = answer.headers["etag"]
             assert (await client.get(path, headers={"If-None-Match": etag})).status_code == 304
+        answer = await client.get(path)
         assert answer.json()["text"] == "All of it."
         assert "retry-after" not in answer.headers
         head = await client.head(path)
