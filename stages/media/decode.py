@@ -73,7 +73,7 @@ def decode(request: Request, told: Callable[[float], None]) -> Finished:
             with CopyWriter(Path(request.target), request.channels) as writer:
                 _copy(container, track, writer, tally, request.longest_seconds)
                 source.raise_own_error()
-                _judge(tally)
+                _judge(tally, writer.samples)
                 return _finished(track, writer, tally)
 
 
@@ -128,10 +128,11 @@ def _write(writer: CopyWriter, resampler: Resampler) -> None:
         writer.write(block)
 
 
-def _judge(tally: _Tally) -> None:
-    if tally.heard:
+def _judge(tally: _Tally, samples: int) -> None:
+    """Refuse a recording of which nothing came out; a single sample is too short to leave one in the copy."""
+    if samples:
         return
-    if tally.bad:
+    if tally.bad and not tally.heard:
         raise tally.unheard()
     raise MediaRefused(StopCode.NO_AUDIO, "the audio track is empty")
 

@@ -72,6 +72,7 @@ HOPELESS = {
     "video_only.mp4": StopCode.NO_AUDIO,
     "cover_only.m4a": StopCode.NO_AUDIO,
     "header_only.wav": StopCode.NO_AUDIO,
+    "one_sample.wav": StopCode.NO_AUDIO,
 }
 
 
@@ -123,6 +124,7 @@ def _wav_lies(shelf: Path) -> None:
 
     for name, rate in (("rate_of_1.wav", 1), ("rate_of_4e9.wav", 4_000_000_000)):
         (shelf / name).write_bytes(plain[:24] + struct.pack("<I", rate) + plain[28:])
+    (shelf / "one_sample.wav").write_bytes(wav(tone(1, 96_000)[:1], 96_000))
     long = wav(tone(40, RATE))
     (shelf / "cut.wav").write_bytes(long[: len(long) // 2])
     sizes = struct.pack("<QQQI", len(long), len(long) - 44, 0, 0)
