@@ -16,6 +16,7 @@ from daemon.lanes import Lanes
 from daemon.metrics import Metrics
 from daemon.outage import Outage
 from daemon.owed import Debts
+from daemon.parts import BEAT_MARGIN_SECONDS, MOST_CALLS_TO_A_BEAT
 from daemon.settings import WorkSettings
 from daemon.stop import Stop
 from daemon.systemd import Beats
@@ -25,6 +26,7 @@ from stages.stage import Children, Stage
 from storage.audio import Store
 from storage.claims import Claims
 from storage.record import Milestone
+from tests.model.chance import CALL_SECONDS
 from tests.model.stages import a_line
 from tests.model.watched import KilledError, WatchedClaims
 from tests.model.world import STORE, World
@@ -44,6 +46,7 @@ IN_GOOD_ORDER: Final = (ENDED, ENDED_HARD)
 GRACE_SECONDS: Final = 4.0
 CURRENT: Final[ContextVar["Process"]] = ContextVar("CURRENT")
 # Making the numbers anew for each process would take longer than the rest of the run.
+_MARGIN: Final = BEAT_MARGIN_SECONDS + MOST_CALLS_TO_A_BEAT * CALL_SECONDS
 METRICS: Final = Metrics(("from_created", "from_converted", "from_transcribe"), ("convert", "whisper"))
 
 
@@ -108,7 +111,7 @@ class Process:
         )
         claims = cast("Claims", self.claims)
         self.line: tuple[Stage, ...] = a_line(world, self, LEASES)
-        self.beats, self.bell, self.stop = Beats(), Bell(), Stop()
+        self.beats, self.bell, self.stop = Beats(margin_seconds=_MARGIN), Bell(), Stop()
         self.lanes = Lanes(plan.slots, METRICS)
         outage = Outage(METRICS)
         self.debts = Debts(owed, now=trio.current_time(), patience=max(LEASES.values()))
