@@ -3,7 +3,6 @@
 import operator
 import os
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 from attrs import Attribute, field, frozen
 
 from daemon.credentials import CredentialMissing, reveal
+from daemon.settings_file import read_file
 from daemon.structuring import Faulty, Range, structure
 from storage.errors import SettingsRefused, StateFolderRefused
 from storage.folder import default_state_folder, home_folder
@@ -142,27 +142,40 @@ def load_settings(file: Path | None = None, *, state: Path | None = None) -> Set
     values that contradict each other.
     """
     file = file or default_file(os.environ)
-    raw = _read(file) if file else {}
+    raw = read_file(file) if file else {}
     try:
         reveal(raw, os.environ)
     except CredentialMissing as error:
         raise SettingsRefused(f"{file}: {error}") from error
-    if over := os.environ.get("RUBEZH_STATE"):
+    over = state if state is not None else os.environ.get("RUBEZH_STATE")
+    hidden: tuple[str, ...] = ()
+    if over:
+        if "state" in raw:  # a fault in the file is one also where another state folder is named
+            hidden = _faults_of({"state": raw["state"]})
         raw["state"] = str(Path(over).absolute())
-    if state is not None:
-        raw["state"] = str(state.absolute())
-    return structure_settings(raw, source=str(file or "the settings"))
+    return structure_settings(raw, source=str(file or "the settings"), hidden=hidden)
 
 
-def structure_settings(raw: dict[str, Any], *, source: str) -> Settings:
-    """Return plain data as Settings, or raise SettingsRefused naming each fault by its dotted path."""
-    try:
-        settings = structure(raw, Settings)
-    except Faulty as error:
-        raise _refused(source, error.faults) from error
+def structure_settings(raw: dict[str, Any], *, source: str, hidden: tuple[str, ...] = ()) -> Settings:
+    """Return plain data as Settings, or raise SettingsRefused naming each fault by its dotted path.
+
+    `hidden` are faults of what is no part of `raw` any more.
+    """
+    faults = (*_faults_of(raw), *hidden)
+    if faults:
+        raise _refused(source, tuple(sorted(faults)))
+    settings = structure(raw, Settings)
     if faults := tuple(contradictions(settings)):
         raise _refused(source, faults)
     return settings
+
+
+def _faults_of(raw: dict[str, Any]) -> tuple[str, ...]:
+    try:
+        structure(raw, Settings)
+    except Faulty as error:
+        return error.faults
+    return ()
 
 
 def contradictions(settings: Settings) -> Iterator[str]:
@@ -203,16 +216,6 @@ _COMPARISONS = {"<": operator.lt, ">=": operator.ge, ">": operator.gt}
 def _must(name: str, value: float, sign: str, other: str, bound: float) -> Iterator[str]:
     if not _COMPARISONS[sign](value, bound):
         yield f"{name}: must be {sign} {other} ({bound:g}), is {value:g}"
-
-
-def _read(file: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(file.read_text("utf-8-sig"))
-    except OSError as error:
-        message = f"{file}: cannot be read ({error.strerror}); name a readable file with --config"
-        raise SettingsRefused(message) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise SettingsRefused(f"{file}: is not TOML ({error})") from error
 
 
 def _refused(source: str, faults: tuple[str, ...]) -> SettingsRefused:

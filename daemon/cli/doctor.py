@@ -20,9 +20,9 @@ _COLOURS = {State.OK: "green", State.NOTE: "yellow", State.FAULT: "red"}
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
 @with_settings
 def command(settings: Settings, *, as_json: bool) -> int:
-    """Look for what is wrong with this installation, and change nothing.
+    """Tell what is wrong with this installation.
 
-    Each finding has its remedy. Ends with 1 when there is a fault, with 0 when there are notes at most.
+    Nothing is changed, and each finding has its remedy. The exit code is 1 when there is a fault, else 0.
     """
     findings = trio.run(examine, settings)
     well = all(found.state is not State.FAULT for found in findings)

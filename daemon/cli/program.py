@@ -10,6 +10,7 @@ from typing import NoReturn
 import click
 from attrs import frozen
 
+from daemon.cli.descriptors import complete_descriptors
 from daemon.cli.words import tell
 from storage.errors import Refused, RubezhError
 
@@ -67,6 +68,7 @@ def program() -> None:
 
 def main() -> NoReturn:
     """Run the command of this process's arguments and end the process with its exit code."""
+    complete_descriptors()
     sys.exit(ended(sys.argv[1:]))
 
 

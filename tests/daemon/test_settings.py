@@ -54,6 +54,23 @@ def test_a_file_sets_what_it_names_and_nothing_else(tmp_path: Path) -> None:
     assert settings.whisper == Settings().whisper
 
 
+@pytest.mark.parametrize("how", ["option", "environment"])
+def test_a_state_that_is_not_used_is_told_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    """The file is wrong, whoever names another folder; all its faults are one list."""
+    file = written(tmp_path, "state = 3\nworkers = 1\n")
+    if how == "environment":
+        monkeypatch.setenv("RUBEZH_STATE", str(tmp_path))
+    with pytest.raises(SettingsRefused) as caught:
+        load_settings(file, state=tmp_path if how == "option" else None)
+    assert str(caught.value).splitlines() == [
+        f"{file}: 2 faults",
+        "  state: must be text in quotes, is 3",
+        "  workers: is no setting; did you mean work.workers?",
+    ]
+
+
 def test_s_o7_every_fault_is_told_at_once(tmp_path: Path) -> None:
     """Faults of name, type, range and form are one list, sorted, each by its dotted name."""
     file = written(

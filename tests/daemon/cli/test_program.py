@@ -89,6 +89,29 @@ def test_wrong_use_is_one_sentence(
     assert err.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("closed", "code", "out", "err"),
+    [
+        ("2>&-", 0, "rubezh 0", ""),
+        ("<&-", 0, "rubezh 0", ""),
+        (">&-", 1, "", "rubezh: the result cannot be written to stdout (Bad file descriptor)\n"),
+        (">&- 2>&- <&-", 1, "", ""),
+        (">/dev/full", 1, "", "rubezh: the result cannot be written to stdout (No space left on device)\n"),
+    ],
+)
+def test_a_result_is_written_or_the_exit_code_says_so(
+    tmp_path: Path, closed: str, code: int, out: str, err: str
+) -> None:
+    """Also where whoever started us has closed the descriptors that every program is given."""
+    program = Path(sys.executable).with_name("rubezh")
+    outcome = tmp_path / "out"
+    script = f"'{program}' version >'{outcome}' {closed}"
+    ran = subprocess.run(["sh", "-c", script], check=False, capture_output=True, text=True, timeout=60)
+    assert (ran.returncode, ran.stderr) == (code, err)
+    assert outcome.read_text("utf-8").startswith(out)
+    assert bool(out) == bool(outcome.stat().st_size)
+
+
 def test_a_group_without_a_command_shows_its_help(capsys: pytest.CaptureFixture[str]) -> None:
     """It is wrong use all the same."""
     assert ended(["records"]) == 2
