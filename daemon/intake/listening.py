@@ -80,10 +80,11 @@ def _copy(store: Store, audio_path: str) -> Copy:
     path = store.path(audio_path)
     header = read_header(path)
     size = header.samples * SAMPLE_BYTES
-    return Copy(path=path, head=_wav_head(size), offset=header.data_offset, samples_bytes=size)
+    return Copy(path=path, head=wav_head(size), offset=header.data_offset, samples_bytes=size)
 
 
-def _wav_head(size: int) -> bytes:
+def wav_head(size: int) -> bytes:
+    """Return what stands before so many bytes of samples in a WAV."""
     whole, told = (size + _HEAD.size - 8, size) if size + _HEAD.size <= _MOST_TOLD else (_MOST_TOLD,) * 2
     bytes_a_second, bits = RATE * SAMPLE_BYTES, 8 * SAMPLE_BYTES
     form = (b"fmt ", 16, _PCM, _CHANNELS, RATE, bytes_a_second, SAMPLE_BYTES, bits)

@@ -56,7 +56,7 @@ def examine(
 ) -> None:
     """Hold a real service to its description, with a record that is there and with ones that are not."""
     listen = f"127.0.0.1:{a_port()}"
-    rig = make_rig(dsn, intake={"listen": listen, "answer_seconds": 0.1})
+    rig = make_rig(dsn, intake={"listen": listen, "answer_seconds": 0.1, "wrong_tokens": 100_000})
     daemon = rig.start(*rig.odd("endless"))
     token = rig.account()
     record_id = str(daemon.submit(token, b"RIFF of a kind"))

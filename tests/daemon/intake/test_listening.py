@@ -1,0 +1,116 @@
+"""The audio, whole and in parts."""
+
+import io
+import wave
+from collections.abc import Callable
+from pathlib import Path
+from uuid import UUID, uuid4
+
+import httpx
+import numpy as np
+import pytest
+import structlog
+
+from daemon.intake import listening
+from stages.media.wave64 import Writer
+from tests.daemon.intake.conftest import Doors
+from tests.making import a_record, change, put
+
+Problem = Callable[[httpx.Response, int, str], str]
+SAMPLES = np.arange(400_000, dtype=np.int64).astype(np.int16)
+SIZE = 44 + 2 * len(SAMPLES)
+
+
+async def a_recording(doors: Doors) -> tuple[UUID, Path]:
+    """Return a record that is decoded, and its copy."""
+    record_id = await a_record(doors.database, doors.store, doors.anna, filename="Разговор.m4a")
+    token = uuid4()
+    copy = await doors.store.attempt_folder(record_id, token) / "audio.w64"
+    with Writer(copy) as writer:
+        writer.write(SAMPLES)
+        writer.finish()
+    path = f"records/{record_id}/{token}/audio.w64"
+    await change(
+        doors.database, record_id, f"milestone = 'converted', lane = 'whisper', audio_path = '{path}'"
+    )
+    return record_id, copy
+
+
+async def test_the_audio_is_a_wav_that_anybody_can_read(doors: Doors) -> None:
+    """The very samples that were decoded."""
+    record_id, _ = await a_recording(doors)
+    async with doors.client() as client:
+        answer = await client.get(f"/v1/records/{record_id}/audio")
+        head = await client.head(f"/v1/records/{record_id}/audio")
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "audio/wav")
+    assert answer.headers["accept-ranges"] == "bytes"
+    assert answer.headers["content-disposition"].startswith("inline; filename*=UTF-8''%D0%A0")
+    assert (len(answer.content), head.headers["content-length"], head.content) == (SIZE, str(SIZE), b"")
+    with wave.open(io.BytesIO(answer.content)) as sound:
+        assert (sound.getframerate(), sound.getnchannels(), sound.getsampwidth()) == (16_000, 1, 2)
+        assert sound.readframes(len(SAMPLES) + 1) == SAMPLES.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("range_", "first", "length"),
+    [
+        ("bytes=0-1", 0, 2),
+        ("bytes=0-43", 0, 44),
+        ("bytes=43-44", 43, 2),
+        ("bytes=-500", SIZE - 500, 500),
+        (f"bytes={SIZE - 1}-", SIZE - 1, 1),
+        ("bytes=100-400000", 100, 399_901),
+        (f"bytes=10-{10**18}", 10, SIZE - 10),
+    ],
+)
+async def test_a_part_is_that_part(doors: Doors, range_: str, first: int, length: int) -> None:
+    """Byte for byte, wherever it begins and ends."""
+    record_id, _ = await a_recording(doors)
+    async with doors.client() as client:
+        whole = (await client.get(f"/v1/records/{record_id}/audio")).content
+        answer = await client.get(f"/v1/records/{record_id}/audio", headers={"Range": range_})
+    assert answer.status_code == 206
+    assert answer.headers["content-range"] == f"bytes {first}-{first + length - 1}/{SIZE}"
+    assert answer.content == whole[first : first + length]
+
+
+async def test_ranges_that_are_none_and_ones_past_the_end(doors: Doors, problem: Problem) -> None:
+    """The whole for the former, a 416 with the size for the latter; If-Range and If-None-Match are heeded."""
+    record_id, _ = await a_recording(doors)
+    async with doors.client() as client:
+        path = f"/v1/records/{record_id}/audio"
+        for range_ in ("bytes=5-1", "bytes=0-1,4-5", "bytes=x", "lines=1-2", "bytes=" + "9" * 5000 + "-"):
+            assert (await client.get(path, headers={"Range": range_})).status_code == 200, range_[:30]
+        for range_ in (f"bytes={SIZE}-", f"bytes={10**18}-", "bytes=-0"):
+            answer = await client.get(path, headers={"Range": range_})
+            problem(answer, 416, "range_not_satisfiable")
+            assert answer.headers["content-range"] == f"bytes */{SIZE}"
+        etag = (await client.head(path)).headers["etag"]
+        for condition, status in ((etag, 206), ('"other"', 200), ("Mon, 30 Nov 2026 22:00:00 GMT", 200)):
+            given = {"Range": "bytes=0-1", "If-Range": condition}
+            assert (await client.get(path, headers=given)).status_code == status
+        assert (await client.get(path, headers={"If-None-Match": etag})).status_code == 304
+
+
+async def test_audio_that_is_not_there_yet_or_not_here(doors: Doors, problem: Problem) -> None:
+    """Each with its reason; a copy that is gone is a fault of ours, told once in the log."""
+    waiting = await a_record(doors.database, doors.store, doors.anna)
+    record_id, copy = await a_recording(doors)
+    async with doors.client() as client:
+        problem(await client.get(f"/v1/records/{waiting}/audio"), 409, "not_ready")
+        copy.write_bytes(copy.read_bytes()[:-8])
+        with structlog.testing.capture_logs() as logged:
+            problem(await client.get(f"/v1/records/{record_id}/audio"), 500, "internal_error")
+        assert [entry["event"] for entry in logged] == ["request.failed"]
+        [other] = await put(doors.database, "INSERT INTO stores (id) VALUES (gen_random_uuid()) RETURNING id")
+        await change(
+            doors.database, waiting, f"audio_path = 'records/x/y/audio.w64', store_id = '{other[0]}'"
+        )
+        problem(await client.get(f"/v1/records/{waiting}/audio"), 409, "elsewhere")
+
+
+def test_a_wav_past_its_limit_does_not_lie_about_it() -> None:
+    """37 hours and more do not fit into its fields, which then hold the most they can."""
+    head = listening.wav_head(2**32)
+    assert (head[4:8], head[40:44]) == (b"\xff" * 4, b"\xff" * 4)
+    assert listening.wav_head(1000)[40:44] == (1000).to_bytes(4, "little")
