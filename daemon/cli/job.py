@@ -104,7 +104,8 @@ class Job:
                 await self._look_at(recording, recording.record_id, site, account)
         self.looked_at = trio.current_time()
         while not self.is_done and self._recordings[self._delivered].ending is not None:
-            self._deliver(self._recordings[self._delivered])
+            # Whoever reads our output may take their time, and leases must be renewed meanwhile.
+            await trio.to_thread.run_sync(self._deliver, self._recordings[self._delivered])
             self._delivered += 1
 
     async def _look_at(self, recording: _Recording, record_id: UUID, site: Site, account: Account) -> None:

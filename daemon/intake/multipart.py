@@ -1,11 +1,15 @@
 """A multipart form taken apart as it arrives: the file's bytes go on at once, only small fields are kept."""
 
+import logging
 from http import HTTPStatus
 
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
 from daemon.intake.problems import Problem
+
+# It warns of each malformed form, as often as a sender likes; the sender is told, who alone can mend it.
+logging.getLogger("python_multipart").setLevel(logging.ERROR)
 
 _LONGEST_BOUNDARY = 70  # RFC 2046
 _MOST_PARTS = 100

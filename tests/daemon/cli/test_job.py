@@ -1,5 +1,7 @@
 """A job finds or makes the record of each recording and brings the texts out in order."""
 
+import os
+import select
 from pathlib import Path
 from uuid import UUID
 
@@ -19,6 +21,7 @@ from storage.errors import Refused
 from storage.readiness import read_readiness
 from storage.record import StopCode
 from tests.making import an_account, change, put
+from tests.waiting import until
 
 DONE = "milestone = 'done', lane = NULL, decoded_seconds = 5, recognised_text = 'x'"
 STOPPED = "stop_code = 'not_media', stop_reason = 'no\nformat', stopped_at = now(), stopped_by = 'host:1'"
@@ -83,6 +86,39 @@ async def test_texts_come_in_the_order_of_the_command_line(
     assert capsysbinary.readouterr().out.decode() == "Первая.\n\nSecond.\n"
     assert job.is_done
     assert job.faults == []
+
+
+async def test_a_reader_who_takes_their_time_holds_up_no_other_task(site: Site, tmp_path: Path) -> None:
+    """Leases are renewed while a text waits in a full pipe; it arrives whole."""
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    reading = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    job = job_of(recordings(tmp_path, "one"), places=[fifo])
+    text = "word " * 50_000
+    got = b""
+    with trio.fail_after(60):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(job.run, site)
+            await finish(site, (await known(site, 1))["a.wav"], text)
+            await until(lambda: bool(select.select([reading], [], [], 0)[0]))
+            await trio.sleep(0.1)  # would not come back if the loop stood still
+            while not job.is_done:
+                await trio.sleep(0.01)
+                got += read_all(reading)
+    got += read_all(reading)
+    os.close(reading)
+    assert got.decode().split() == text.split()
+
+
+def read_all(descriptor: int) -> bytes:
+    """Return what can be read without waiting."""
+    got = b""
+    try:
+        while part := os.read(descriptor, 65536):
+            got += part
+    except BlockingIOError:
+        return got
+    return got
 
 
 async def test_the_same_bytes_and_options_are_the_same_record(
