@@ -44,7 +44,8 @@ _MESSAGES = {
     "Lift the stop to start that step again.",
     StopCode.NOT_MEDIA: "The file is not an audio or video recording that can be read. "
     "Check that it plays on your own device and send it again.",
-    StopCode.NO_AUDIO: "The file has no audio track. Send a file with sound.",
+    StopCode.NO_AUDIO: "The file has no audio track with sound in it, or not the one asked for. "
+    "Send a file with sound, or ask for another track.",
     StopCode.TOO_LONG: "The recording is longer than this service accepts. "
     "Cut it into shorter parts, or ask the service owner to raise the limit.",
     StopCode.SILENT: "No speech was found in the recording. "

@@ -12,7 +12,7 @@ from daemon.cli.outputs import planned_outputs
 from daemon.cli.progress import display_for
 from daemon.cli.words import tell
 from daemon.cli.workplaces import run_somewhere
-from daemon.intake.options import read_options
+from daemon.intake.options import CHANNELS, LAST_TRACK, read_options
 from daemon.settings import Settings
 from daemon.transcript import EXPORTERS
 
@@ -31,6 +31,19 @@ DONE, FAILED, INTERRUPTED = 0, 1, 130
 )
 @click.option("--language", default="auto", metavar="CODE", help="What is spoken; found out without this.")
 @click.option(
+    "--channels",
+    type=click.Choice(CHANNELS),
+    default="auto",
+    show_default=True,
+    help="What two channels are: one recording, or a side of a call each.",
+)
+@click.option(
+    "--track",
+    type=click.IntRange(0, LAST_TRACK),
+    metavar="N",
+    help="The audio track to take, from 0; without this the first that is heard.",
+)
+@click.option(
     "-o",
     "--output",
     type=NamedPath(),
@@ -39,14 +52,22 @@ DONE, FAILED, INTERRUPTED = 0, 1, 130
 )
 @with_settings
 def command(
-    settings: Settings, *, files: tuple[Path, ...], form: str, language: str, output: Path | None
+    settings: Settings,
+    *,
+    files: tuple[Path, ...],
+    form: str,
+    language: str,
+    channels: str,
+    track: int | None,
+    output: Path | None,
 ) -> int:
     """Turn recordings into text, here and now.
 
     The text goes to stdout, the progress to stderr. A run that was interrupted goes on where it was when the
     same command is given again.
     """
-    options = read_options([("language", language)])
+    asked = {"language": language, "channels": channels, "track": "" if track is None else str(track)}
+    options = read_options(asked.items())
     inputs = checked_inputs(files, largest_bytes=settings.intake.largest_bytes)
     outputs = planned_outputs(inputs, form, output)
     display = display_for(inputs)

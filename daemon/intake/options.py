@@ -11,7 +11,7 @@ from storage.errors import SubmissionRefused
 CHANNELS = ("mix", "split", "auto")
 MOST_LETTERS = {"filename": 1024, "title": 500, "description": 10_000, "hotwords": 5_000}
 MOST_TOPICS, MOST_TOPIC_LETTERS = 50, 100
-_LAST_TRACK = 999
+LAST_TRACK = 999
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[a-z0-9]{2,8})*")
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _KNOWN = ("filename", "language", "title", "description", "topics", "channels", "track", "hotwords")
@@ -40,13 +40,13 @@ OPTION_PARAMETERS = (
     ),
     Parameter(
         name="channels",
-        says="Whether the channels are one recording (mix) or a side of a call each (split).",
+        says="Of two channels: their `mix`, a side each (`split`), or that where it is a call (`auto`).",
         schema={"type": "string", "enum": list(CHANNELS)},
     ),
     Parameter(
         name="track",
-        says="Which audio track of the file, from 0 on.",
-        schema={"type": "integer", "minimum": 0, "maximum": _LAST_TRACK},
+        says="Which audio track of the file, from 0 on; without it the first in which something is heard.",
+        schema={"type": "integer", "minimum": 0, "maximum": LAST_TRACK},
     ),
 )
 
@@ -92,7 +92,7 @@ def read_options(given: Iterable[tuple[str, str]]) -> Options:
         faults.append(f"channels must be one of {', '.join(CHANNELS)}")
     track = _track(one.get("track"))
     if track == _NO_TRACK:
-        faults.append(f"track must be a whole number from 0 to {_LAST_TRACK}")
+        faults.append(f"track must be a whole number from 0 to {LAST_TRACK}")
     if faults:
         raise SubmissionRefused("invalid_options", "; ".join(faults))
     return Options(
@@ -118,7 +118,7 @@ _NO_TRACK = -1
 def _track(text: str | None) -> int | None:
     if text is None:
         return None
-    plain = text.isascii() and text.isdigit() and len(text) <= len(str(_LAST_TRACK))
+    plain = text.isascii() and text.isdigit() and len(text) <= len(str(LAST_TRACK))
     return int(text) if plain else _NO_TRACK
 
 

@@ -79,6 +79,8 @@ class SourceFile:
         """Go to a place in the file; -1 for a place that no file has, which only a damaged one asks for."""
         try:
             return self._file.seek(offset, whence)
+        except OverflowError:  # not even a number the system knows
+            return -1
         except OSError as error:
             if error.errno in {errno.EINVAL, errno.EOVERFLOW}:
                 return -1

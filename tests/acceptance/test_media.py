@@ -67,7 +67,7 @@ def ends(rig: Rig, records: list[UUID], seconds: float) -> dict[UUID, dict[str, 
         waiting = rig.ask(
             "SELECT count(*) AS number FROM records WHERE milestone = 'created' AND stop_code IS NULL"
         )
-        return waiting[0]["number"] == 0
+        return bool(waiting[0]["number"] == 0)
 
     eventually(all_ended, "every record is converted or stopped", seconds)
     return {row["id"]: row for row in rig.ask("SELECT * FROM records") if row["id"] in records}

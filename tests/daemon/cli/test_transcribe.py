@@ -145,6 +145,17 @@ def test_s_o9_what_cannot_be_recognised_stops_alone(done: Machine, tmp_path: Pat
     assert time.monotonic() - started < 60
 
 
+def test_the_track_that_is_asked_for_reaches_the_conversion(done: Machine) -> None:
+    """It is another record than without, and the reason names the track that is not there."""
+    ran = done.run("transcribe", "--track", "3", "--channels", "split", SAMPLE)
+    assert ran.returncode == 1
+    assert StopCode.NO_AUDIO.message in ran.stderr
+    assert "reason: audio track 3 was asked for, counted from 0, and the file has 1" in ran.stderr
+    wrong = done.run("transcribe", "--track", "-1", SAMPLE)
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert "--track" in wrong.stderr
+
+
 def test_hostile_names_are_told_harmlessly(done: Machine, tmp_path: Path) -> None:
     """Dashes, newlines, escapes and bytes that are no text: the terminal and the table obey none of them."""
     names = ["-x.wav", "a\nb\x1b[2J.wav", "\udcff\udcfe.wav", "[red]c.wav"]

@@ -59,6 +59,7 @@ HOPELESS = {
     "no_moov.m4a": StopCode.NOT_MEDIA,
     "id3_lies.mp3": StopCode.NOT_MEDIA,
     "broken_packets.mka": StopCode.NOT_MEDIA,
+    "w64_of_no_end.w64": StopCode.NOT_MEDIA,
     "rate_of_1.wav": StopCode.NOT_MEDIA,
     "rate_of_4e9.wav": StopCode.NOT_MEDIA,
     "hls_neighbour.mp3": StopCode.NOT_MEDIA,
@@ -80,6 +81,7 @@ def fill(shelf: Path) -> None:
     """Make every recording named here, and a few more that tests name themselves."""
     _simple(shelf)
     _wav_lies(shelf)
+    _wave64_lies(shelf)
     _mpeg(shelf)
     _sides(shelf)
     _lines(shelf)
@@ -113,6 +115,14 @@ def _simple(shelf: Path) -> None:
     record(shelf / "part.ogg", "ogg", "libopus", tone(20, 48_000), 48_000)
     (shelf / "joined.ts").write_bytes((shelf / "transport.ts").read_bytes() * 3)
     (shelf / "chained.ogg").write_bytes((shelf / "part.ogg").read_bytes() * 6)
+
+
+def _wave64_lies(shelf: Path) -> None:
+    """A part so large that the next one lies where no file reaches."""
+    whole = bytearray((shelf / "whole40.w64").read_bytes()[:100_000])
+    at = whole.index(b"fmt ") + 16
+    whole[at : at + 8] = b"\xff" * 8
+    (shelf / "w64_of_no_end.w64").write_bytes(whole)
 
 
 def _wav_lies(shelf: Path) -> None:
