@@ -4,6 +4,8 @@ import fcntl
 import os
 import pty
 import socket
+import subprocess
+import sys
 import termios
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -14,6 +16,7 @@ import pytest
 from daemon.lines import Lines, Stream, lines_to
 from daemon.outlet import Answer, Outlet
 
+ROOT = Path(__file__).parents[2]
 Way = Callable[[], AbstractContextManager[tuple[int, int]]]
 LINE = b"x" * 999 + b"\n"
 
@@ -142,3 +145,23 @@ def test_what_the_bounds_refuse_is_counted(tmp_path: Path) -> None:
     told = got.splitlines()
     assert told[-1] == b"%d missing" % (said - len(told) + 1)
     assert [line[:5] for line in told[:-1]] == [b"%05d" % number for number in range(len(told) - 1)]
+
+
+@pytest.mark.parametrize("end", ["sys.exit(0)", "os._exit(0)"])
+def test_a_process_whose_log_nobody_reads_goes_on_to_its_end(end: str) -> None:
+    """As a service does in a terminal that is held, or behind a pipe whose reader hangs."""
+    program = f"""
+import os, structlog, sys
+from daemon.journal import configure
+configure("console", "info")
+log = structlog.get_logger()
+for number in range(5000):
+    log.info("record.reached", number=number, filler="x" * 100)
+print("done", flush=True)
+{end}
+"""
+    command = [sys.executable, "-c", program]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == b"done\n"
+        assert child.wait(timeout=30) == 0
