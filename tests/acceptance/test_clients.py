@@ -70,13 +70,15 @@ def test_s_i20_openai_s_own_client_works_unchanged(served: Served, reference: st
     whole = transcribed(response_format="verbose_json", timestamp_granularities=["word", "segment"])
     assert (whole.text, whole.language) == (reference, "en")
     assert whole.duration == pytest.approx(17.4, abs=1)
-    assert [word.word for word in whole.words] == reference.split()
     assert " ".join(segment.text for segment in whole.segments) == reference
     assert all(segment.start <= segment.end <= whole.duration for segment in whole.segments)
-    assert all(-2 < segment.avg_logprob <= 0 < segment.compression_ratio for segment in whole.segments)
+    assert all(0 < segment.compression_ratio < 2.4 for segment in whole.segments)
     assert [row["id"] for row in served.rig.ask("SELECT id::text FROM records")] == [record_id]
     with served.daemon.client(served.token) as asking:
         assert asking.get(f"/v1/records/{record_id}").json()["text"] == reference
+        known = asking.get(f"/v1/records/{record_id}/transcript").json()["segments"]
+    words = [word["text"].strip() for segment in known for word in segment["words"]]
+    assert [word.word for word in whole.words] == words
 
     asked: dict[str, Any] = {"file": SAMPLE, "language": "en", "prompt": "milestone", "stream": True}
     streamed: list[Any] = list(client.audio.transcriptions.create(model="base", **asked))
@@ -107,7 +109,9 @@ REFUSALS = {
         "model_not_found",
     ),
     "a translation": Refusal(
-        lambda client: client.audio.translations.create(model="whisper-1", file=SAMPLE),
+        lambda client: client.post(
+            "/audio/translations", cast_to=object, body={"model": "whisper-1"}, files={"file": SAMPLE}
+        ),
         openai.BadRequestError,
         "translation_unsupported",
     ),
@@ -170,15 +174,16 @@ def test_s_i21_a_client_that_has_gone_loses_the_answer_and_not_the_record(
     assert daemon.entries("request.failed") == []
 
 
-def curl(*words: str | Path, stdin: bytes = b"") -> "subprocess.CompletedProcess[bytes]":
-    """Run curl as one would."""
-    return subprocess.run(
+def curl(*words: str | Path, code: int = 0) -> "subprocess.CompletedProcess[bytes]":
+    """Run curl as one would; it must end with that exit code."""
+    done = subprocess.run(
         ["curl", "--silent", "--show-error", *map(str, words)],
-        input=stdin,
         capture_output=True,
         timeout=60,
-        check=True,
+        check=False,
     )
+    assert done.returncode == code, done.stderr
+    return done
 
 
 def test_s_i22_curl_does_all_of_it(served: Served, reference: str, tmp_path: Path) -> None:
@@ -206,5 +211,6 @@ def test_s_i22_curl_does_all_of_it(served: Served, reference: str, tmp_path: Pat
     assert json.loads(curl(*authorized, *edit, record).stdout)["edition"] == 2
     found = json.loads(curl(*authorized, "-G", "--data-urlencode", "q=milestones", records).stdout)
     assert [each["title"] for each in found["records"]] == ["A milestone"]
-    stream = curl(*authorized, "-N", "-H", "Accept: text/event-stream", f"{record}/events")
+    live = ("-N", "-H", "Accept: text/event-stream", "--max-time", "2")
+    stream = curl(*authorized, *live, f"{record}/events", code=28)  # it goes on until one has enough
     assert b"event: reached" in stream.stdout
