@@ -11,9 +11,11 @@ from storage import owner
 from storage.claim import NotFound
 from storage.database import Database
 from storage.ending import Deferred, Failed, GivenBack, Hopeless, Reached, TimedOut
+from storage.keys import HeldKey, take_key
 from storage.owner import Verdict
 from storage.record import Milestone, StopCode
-from storage.submissions import accept, accept_or_find
+from storage.submissions import accept, accept_or_find, accept_under_key
+from storage.uploads import Begun, begin_upload, finish_upload, hold_upload
 from tests.builders import EVERY_LANE, Queue, Written, passage_of
 from tests.faults.courses import HOLDS
 from tests.faults.proof import a_submission, accepted
@@ -85,6 +87,31 @@ async def _accept_or_find(near: Queue, far: Queue) -> Call:
     return Call(submission.id, act, "accepted")
 
 
+async def _accept_under_key(near: Queue, far: Queue) -> Call:
+    submission = a_submission(near)
+    held = await take_key(near.database, near.owner, str(submission.id))
+    assert isinstance(held, HeldKey)
+    act = partial(accept_under_key, far.database, submission, held, bytes(32), lane="convert")
+    return Call(submission.id, act, "accepted")
+
+
+async def _finish_upload(near: Queue, far: Queue) -> Call:
+    submission, holder = a_submission(near), uuid4()
+    begun = Begun(
+        id=submission.id,
+        account_id=near.owner,
+        store_id=near.store,
+        bytes=submission.source_bytes,
+        metadata="",
+        options={},
+        kept_seconds=60,
+    )
+    await begin_upload(near.database, begun, 10**6)
+    await hold_upload(near.database, begun.id, near.owner, holder, 60)
+    act = partial(finish_upload, far.database, submission, holder, lane="convert")
+    return Call(submission.id, act, "accepted")
+
+
 def _verb(verb: Verb, adds: str, *first: Verb, held: bool = False) -> Prepare:
     async def prepare(near: Queue, far: Queue) -> Call:
         record_id = await accepted(near)
@@ -113,6 +140,8 @@ CALLS: Final[Mapping[str, Prepare]] = {
     "give back": _give_back,
     "accept": _accept,
     "accept or find": _accept_or_find,
+    "accept under key": _accept_under_key,
+    "finish upload": _finish_upload,
     "stop": _verb(owner.stop, "stopped", held=True),
     "lift": _verb(owner.lift, "lifted", owner.stop),
     "delete": _verb(owner.delete, "deleted", held=True),

@@ -250,7 +250,7 @@ TELLING_COURSES: Final = {
     Failing.DELAY: ("reached", "given back"),
 }
 TELLING_CALLS: Final = {
-    Failing.CUT: ("renew", "wake", "give back", "accept or find", "stop", "delete"),
+    Failing.CUT: ("renew", "wake", "give back", "accept under key", "finish upload", "stop", "delete"),
     Failing.SWALLOW: ("give back",),
     Failing.DELAY: ("accept or find", "give back"),
 }
