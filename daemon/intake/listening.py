@@ -1,7 +1,8 @@
 """`GET /v1/records/{id}/audio`: what was decoded of a recording, to be listened to, in any parts.
 
 The recognition copy is given a WAV's head on the way out: that plays everywhere, and costs no second copy.
-Past 4 GiB, which is 37 hours, a WAV cannot tell its own length; players go by the length of the answer.
+Past 4 GiB, which is 37 hours, or 18 of a call, a WAV cannot tell its own length; players go by the length
+of the answer.
 """
 
 import os
@@ -26,7 +27,6 @@ _BLOCK = 256 * 1024
 _MOST_TOLD = 2**32 - 1
 _HEAD = struct.Struct("<4sI4s4sIHHIIHH4sI")
 _PCM = 1
-_CHANNELS = 1
 
 
 @frozen(kw_only=True)
@@ -79,15 +79,15 @@ async def listen(asked: Asked) -> Response:
 def _copy(store: Store, audio_path: str) -> Copy:
     path = store.path(audio_path)
     header = read_header(path)
-    size = header.samples * SAMPLE_BYTES
-    return Copy(path=path, head=wav_head(size), offset=header.data_offset, samples_bytes=size)
+    size = header.samples * header.sides * SAMPLE_BYTES
+    return Copy(path=path, head=wav_head(size, header.sides), offset=header.data_offset, samples_bytes=size)
 
 
-def wav_head(size: int) -> bytes:
-    """Return what stands before so many bytes of samples in a WAV."""
+def wav_head(size: int, sides: int) -> bytes:
+    """Return what stands before so many bytes of samples, of one side or of two, in a WAV."""
     whole, told = (size + _HEAD.size - 8, size) if size + _HEAD.size <= _MOST_TOLD else (_MOST_TOLD,) * 2
-    bytes_a_second, bits = RATE * SAMPLE_BYTES, 8 * SAMPLE_BYTES
-    form = (b"fmt ", 16, _PCM, _CHANNELS, RATE, bytes_a_second, SAMPLE_BYTES, bits)
+    step, bits = sides * SAMPLE_BYTES, 8 * SAMPLE_BYTES
+    form = (b"fmt ", 16, _PCM, sides, RATE, RATE * step, step, bits)
     return _HEAD.pack(b"RIFF", whole, b"WAVE", *form, b"data", told)
 
 

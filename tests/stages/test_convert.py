@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import shutil
 import signal
 import struct
@@ -284,6 +285,26 @@ async def test_a_child_that_hangs_is_ended(store: Path, monkeypatch: pytest.Monk
         nursery.start_soon(hang)
         with pytest.raises(ConversionFailed, match="said nothing for 2 s"):
             await stage_of(store).work(record, tools)
+        nursery.cancel_scope.cancel()
+
+
+async def test_the_child_is_kept_to_its_own_folder_and_gains_nothing(store: Path) -> None:
+    """Its folder is the attempt's, privileges are out of reach, its environment has nothing of ours."""
+    record = a_record()
+    async with tools_for(record, store, wav(600)) as tools, trio.open_nursery() as nursery:
+        nursery.start_soon(stage_of(store).work, record, tools)
+        place = Path(f"/proc/{await the_child()}")
+        with trio.fail_after(20):
+            while not (tools.folder / "audio.w64.part").exists():  # noqa: ASYNC110 - nobody tells of a file
+                await trio.sleep(0.01)
+        assert (place / "cwd").readlink() == tools.folder
+        status = dict(line.split(":\t", 1) for line in (place / "status").read_text().splitlines())
+        assert status["NoNewPrivs"] == "1"
+        known = {word.split(b"=")[0] for word in (place / "environ").read_bytes().split(b"\0") if word}
+        assert not known & {b"USER", b"PGPASSWORD", b"RUBEZH_CONFIG", b"RUBEZH_STATE"}
+        limits = (place / "limits").read_text()
+        assert re.search(rf"Max address space +{2**30} ", limits)
+        assert re.search(r"Max core file size +0 +0 ", limits)
         nursery.cancel_scope.cancel()
 
 

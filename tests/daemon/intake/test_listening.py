@@ -21,13 +21,13 @@ SAMPLES = np.arange(400_000, dtype=np.int64).astype(np.int16)
 SIZE = 44 + 2 * len(SAMPLES)
 
 
-async def a_recording(doors: Doors) -> tuple[UUID, Path]:
+async def a_recording(doors: Doors, sides: int = 1) -> tuple[UUID, Path]:
     """Return a record that is decoded, and its copy."""
     record_id = await a_record(doors.database, doors.store, doors.anna, filename="Разговор.m4a")
     token = uuid4()
     copy = await doors.store.attempt_folder(record_id, token) / "audio.w64"
-    with Writer(copy) as writer:
-        writer.write(SAMPLES)
+    with Writer(copy, sides) as writer:
+        writer.write(SAMPLES.reshape(-1, sides).T)
         writer.finish()
     path = f"records/{record_id}/{token}/audio.w64"
     await change(
@@ -49,6 +49,16 @@ async def test_the_audio_is_a_wav_that_anybody_can_read(doors: Doors) -> None:
     with wave.open(io.BytesIO(answer.content)) as sound:
         assert (sound.getframerate(), sound.getnchannels(), sound.getsampwidth()) == (16_000, 1, 2)
         assert sound.readframes(len(SAMPLES) + 1) == SAMPLES.tobytes()
+
+
+async def test_the_sides_of_a_call_are_heard_on_their_own_ears(doors: Doors) -> None:
+    """A copy of two sides is a stereo WAV of half the length."""
+    record_id, _ = await a_recording(doors, sides=2)
+    async with doors.client() as client:
+        answer = await client.get(f"/v1/records/{record_id}/audio")
+    with wave.open(io.BytesIO(answer.content)) as sound:
+        assert (sound.getframerate(), sound.getnchannels(), sound.getnframes()) == (16_000, 2, 200_000)
+        assert sound.readframes(200_001) == SAMPLES.tobytes()
 
 
 @pytest.mark.parametrize(
@@ -111,6 +121,6 @@ async def test_audio_that_is_not_there_yet_or_not_here(doors: Doors, problem: Pr
 
 def test_a_wav_past_its_limit_does_not_lie_about_it() -> None:
     """37 hours and more do not fit into its fields, which then hold the most they can."""
-    head = listening.wav_head(2**32)
+    head = listening.wav_head(2**32, 1)
     assert (head[4:8], head[40:44]) == (b"\xff" * 4, b"\xff" * 4)
-    assert listening.wav_head(1000)[40:44] == (1000).to_bytes(4, "little")
+    assert listening.wav_head(1000, 2)[40:44] == (1000).to_bytes(4, "little")
