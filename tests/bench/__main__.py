@@ -3,16 +3,26 @@
 claims: claims and settles by Trio and by asyncio. cost: what a claim costs beside a long history and under
 an old snapshot. start: from accept to the first stage. idle: the statements of an idle service. peers: the
 same job through other queues. pipeline: the cost around the model. convert: decoding beside FFmpeg's
-own. memory: over two hours of audio.
+own. doors: polls and submissions beside bare routes. memory: over two hours of audio.
 """
 
 import argparse
 from collections.abc import Callable
 
-from tests.bench import claims, convert, memory, pipeline, queue_cost, queue_idle, queue_peers, queue_start
+from tests.bench import (
+    claims,
+    convert,
+    doors,
+    memory,
+    pipeline,
+    queue_cost,
+    queue_idle,
+    queue_peers,
+    queue_start,
+)
 from tests.bench.table import load, machine, say
 
-NAMES = ("claims", "cost", "start", "idle", "peers", "pipeline", "convert", "memory")
+NAMES = ("claims", "cost", "start", "idle", "peers", "pipeline", "convert", "doors", "memory")
 
 
 def main() -> None:
@@ -31,6 +41,7 @@ def main() -> None:
         "peers": lambda: queue_peers.run(given.rounds),
         "pipeline": lambda: pipeline.run(given.rounds, given.minutes * 60),
         "convert": lambda: convert.run(given.rounds),
+        "doors": lambda: doors.run(given.rounds),
         "memory": lambda: memory.run(given.hours * 3600),
     }
     if unknown := set(given.names) - set(runs):
