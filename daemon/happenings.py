@@ -22,6 +22,7 @@ EVENTS: Final[Mapping[str, str]] = MappingProxyType(
         "submission.accepted": "a recording is on disk and in the database; its sender has the id",
         "submission.broken_off": "a sender went away in the middle of a recording; nothing of it is kept",
         "submission.unresolved": "whether a recording's row was committed is unknown; its bytes are kept",
+        "submission.refused": "the database did not take a recording's row; nothing of it is kept",
         "upload.begun": "a resumable upload was begun; it becomes a record with its last byte",
         "upload.broken_off": "a sender went away in the middle of an upload; what came is kept for its return",
         "upload.uncounted": "what came of an upload could not be counted; it will be sent again",

@@ -66,6 +66,10 @@ REMEDIES: Final[Mapping[str, str]] = MappingProxyType(
             "after its limit; the reason has what was refused."
         ),
         "give_back.owed": "Nothing to do: it is given back then.",
+        "submission.refused": (
+            "Nothing to do if its account was removed meanwhile; the cause says. Otherwise a bug report is "
+            "welcome."
+        ),
         "upload.gone": (
             "See who took files out of uploads/ in the store, or whether the disk loses them. The sender was "
             "told to begin anew."

@@ -120,18 +120,24 @@ async def until_known(
 
 async def in_accept(connection: Connection, submission: Submission, lane: str) -> UUID:
     """Make the record, on a connection that may be inside a transaction."""
+    await _in_insert(connection, submission, lane)
+    return submission.id
+
+
+async def _in_insert(connection: Connection, submission: Submission, lane: str) -> bool:
+    """Make the record; False when it is there already, as an earlier try made it."""
     row = asdict(submission, recurse=False)
     row |= {"topics": list(submission.topics), "fingerprint": submission.fingerprint, "lane": lane}
-    await connection.execute(query("submission_accepted"), row)
-    return submission.id
+    cursor = await connection.execute(query("submission_accepted"), row)
+    return await cursor.fetchone() is not None
 
 
 async def _in_accept_under_key(
     connection: Connection, submission: Submission, held: HeldKey, payload_sha256: bytes, lane: str
 ) -> UUID:
     async with connection.transaction():
-        await in_accept(connection, submission, lane)
-        await in_use_key(connection, held, submission.id, payload_sha256)
+        if await _in_insert(connection, submission, lane):
+            await in_use_key(connection, held, submission.id, payload_sha256)
     return submission.id
 
 

@@ -134,9 +134,12 @@ async def _in_count(connection: Connection, asked: Mapping[str, Any]) -> datetim
 async def _in_finish(connection: Connection, submission: Submission, holder: UUID, lane: str) -> UUID:
     async with connection.transaction():
         asked = {"id": submission.id, "holder": holder}
-        if await (await connection.execute(query("upload_finished"), asked)).fetchone() is None:
-            raise UploadLost("the upload is another request's by now, or gone")
-        return await in_accept(connection, submission, lane)
+        if await (await connection.execute(query("upload_finished"), asked)).fetchone():
+            return await in_accept(connection, submission, lane)
+        # Gone with its account, perhaps, after an earlier try had made the record.
+        if await (await connection.execute(query("submission_known"), asked)).fetchone():
+            return submission.id
+        raise UploadLost("the upload is another request's by now, or gone")
 
 
 async def _in_drop(connection: Connection, upload_id: UUID, account_id: UUID) -> bool:

@@ -10,7 +10,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, ExceptionHandler, Message, Receive, Scope, Send
 
 from daemon.intake.compatible.errors import openai_error, speaks_openai
-from storage.errors import DatabaseUnavailable, NoSpace, SubmissionRefused
+from storage.account import Account
+from storage.errors import DatabaseUnavailable, DataRefused, NoSpace, SubmissionRefused
 
 _RETRY_DATABASE = 5
 
@@ -75,6 +76,13 @@ class ProblemResponse(JSONResponse):
 def come_again(status: HTTPStatus, code: str, detail: str, seconds: int) -> Problem:
     """Say that the same request may be answered otherwise in so many seconds."""
     return Problem(status, code, detail, headers={"Retry-After": str(seconds)})
+
+
+def refused(error: DataRefused, account: Account) -> Problem:
+    """Say that the database did not take the record; mostly its account was removed meanwhile."""
+    log.warning("submission.refused", owner=str(account.id), account=account.name, cause=str(error))
+    detail = "The recording could not be accepted for this account; see whether the account still exists."
+    return Problem(HTTPStatus.UNPROCESSABLE_ENTITY, "refused", detail)
 
 
 def no_such_record() -> Problem:

@@ -16,6 +16,7 @@ from daemon.intake.doors import Doors, asker, open_doors
 from daemon.intake.keys import asked_key, key_in_use, key_reused, payload_of, while_held
 from daemon.intake.operations import Content, Operation, json_answer
 from daemon.intake.options import OPTION_PARAMETERS, Options
+from daemon.intake.problems import refused
 from daemon.intake.queries import Parameter
 from daemon.intake.receiving import Sink, Weighed, receive
 from daemon.intake.shapes import ShownRecord, shown_record
@@ -111,9 +112,9 @@ async def _accept(
         if accepted != submission.id:
             receiving.abandon()  # the record there is has bytes of its own
         return accepted
-    except DataRefused:
+    except DataRefused as error:
         receiving.abandon()  # refused is not committed: no row names these bytes
-        raise
+        raise refused(error, account) from None
     except KeyLost:
         receiving.abandon()  # the same: the row was rolled back with the key
         raise key_in_use() from None

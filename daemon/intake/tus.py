@@ -28,7 +28,7 @@ from daemon.intake.tus_headers import (
     is_part,
     read_metadata,
 )
-from daemon.intake.tus_parts import receive_part
+from daemon.intake.tus_parts import named, receive_part
 from storage.account import Account
 from storage.errors import DatabaseUnavailable
 from storage.ids import new_id
@@ -121,7 +121,7 @@ async def _begun(request: Request, doors: Doors, account: Account) -> Upload:
         most = doors.settings.account_unfinished
         detail = f"This account has {most} unfinished uploads, and may have no more; finish some."
         raise come_again(HTTPStatus.TOO_MANY_REQUESTS, "too_many_unfinished", detail, _RETRY_MANY)
-    log.info("upload.begun", record=upload.id, owner=account.name, bytes=size)
+    log.info("upload.begun", record=upload.id, bytes=size, **named(account))
     return upload
 
 

@@ -12,7 +12,7 @@ from starlette.requests import ClientDisconnect, Request
 from daemon.intake.body import Body
 from daemon.intake.doors import Doors
 from daemon.intake.options import Options
-from daemon.intake.problems import OtherStatus, Problem
+from daemon.intake.problems import OtherStatus, Problem, refused
 from daemon.intake.turns import Turn, locked, taken_over
 from daemon.intake.tus_headers import ALGORITHMS, Checksum
 from storage.account import Account
@@ -89,8 +89,8 @@ class _Part:
             self._doors.database, self._upload.id, self._account.id, self._holder, self._kept_seconds
         )
         if held is None:
-            await self._file.remove()  # given up, or over, since it was asked for: there is no record of it
-            raise UploadLost("the upload was given up meanwhile")
+            await self._file.forget()  # its other name is a record's, perhaps: that one is not ours to take
+            raise UploadLost("the upload was given up meanwhile, or its days were over")
         self._upload = held
 
     async def _go_on_there(self) -> None:
@@ -100,7 +100,7 @@ class _Part:
             cause = str(error)
         else:
             return
-        log.error("upload.gone", record=self._upload.id, owner=self._account.name, cause=cause)
+        log.error("upload.gone", record=self._upload.id, cause=cause, **named(self._account))
         if await drop_upload(self._doors.database, self._upload.id, self._account.id):
             await self._file.remove()
         detail = "What was sent of this upload is not there any more; begin a new one."
@@ -120,8 +120,8 @@ class _Part:
                 log.info(
                     "upload.broken_off",
                     record=self._upload.id,
-                    owner=self._account.name,
                     bytes=self._file.size,
+                    **named(self._account),
                 )
                 raise
         if turn.receiving.cancelled_caught:
@@ -165,16 +165,21 @@ class _Part:
         try:
             await finish_upload(doors.database, submission, self._holder, lane=doors.lane)
         except DatabaseUnavailable as error:
-            owner = self._account.name
-            log.warning("submission.unresolved", record=upload.id, owner=owner, cause=str(error))
+            cause = str(error)
+            log.warning("submission.unresolved", record=upload.id, cause=cause, **named(self._account))
             raise
-        except DataRefused:
+        except DataRefused as error:
             if await drop_upload(doors.database, upload.id, self._account.id):
                 await self._file.remove()
-            raise
+            raise refused(error, self._account) from None
         await self._file.forget()
-        log.info("submission.accepted", record=upload.id, owner=self._account.name, bytes=received.size)
+        log.info("submission.accepted", record=upload.id, bytes=received.size, **named(self._account))
         self._upload = evolve(upload, received=upload.bytes, finished_at=upload.expires_at)
+
+
+def named(account: Account) -> dict[str, str]:
+    """Return the facts that name an account in the log."""
+    return {"owner": str(account.id), "account": account.name}
 
 
 def _options(upload: Upload) -> dict[str, Any]:

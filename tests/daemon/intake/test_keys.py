@@ -14,8 +14,9 @@ from daemon.intake.keys import while_held
 from storage import keys
 from storage.database import open_database
 from storage.keys import HeldKey, KeyInUse, UsedKey, forget_keys, take_key
+from storage.submissions import accept_under_key
 from tests.daemon.intake.conftest import LARGEST, Doors
-from tests.making import an_account, put
+from tests.making import a_submission, an_account, put
 from tests.waiting import until
 from tests.wire import open_wire
 
@@ -265,6 +266,17 @@ async def test_a_commit_that_stays_unknown_leaves_one_record_or_none(
 
             await until(answered)
     assert await doors.left() == (1, [f"records/{record_id}/source"])
+
+
+async def test_an_accept_said_again_keeps_its_record_though_its_key_is_gone(doors: Doors) -> None:
+    """The account was removed and its records handed over before the lost answer was asked for again."""
+    held = await take_key(doors.database, doors.anna.id, "k")
+    assert isinstance(held, HeldKey)
+    submission = await a_submission(doors.store, doors.anna)
+    said = partial(accept_under_key, doors.database, submission, held, bytes(32), lane="convert")
+    await said()
+    await put(doors.database, "DELETE FROM submission_keys")
+    assert await said() == submission.id
 
 
 async def test_a_used_key_goes_with_its_record(doors: Doors) -> None:

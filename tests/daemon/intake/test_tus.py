@@ -14,9 +14,12 @@ import pytest
 import trio
 from attrs import evolve
 
+from storage.accounts import remove_account
 from storage.database import open_database
 from storage.ids import new_id
-from storage.uploads import drop_upload
+from storage.tidying import tidy
+from storage.upload import Upload
+from storage.uploads import drop_upload, hold_upload
 from tests.daemon.intake.conftest import LARGEST, Doors
 from tests.making import an_account, put
 from tests.waiting import until
@@ -407,3 +410,59 @@ async def test_an_upload_given_up_under_a_request_is_no_record(doors: Doors, pro
         await stream.send_all(b"67890")
         assert (await stream.receive_some()).startswith(b"HTTP/1.1 409 ")
     assert (await doors.left())[0] == 0
+
+
+async def test_a_record_keeps_its_bytes_when_its_upload_is_forgotten_under_a_request(
+    doors: Doors, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A missing upload is no licence to remove what may be a record's."""
+    forgotten = hold_upload
+
+    async def forget_first(*asked: Any) -> Upload | None:
+        await put(doors.database, "DELETE FROM uploads")
+        return await forgotten(*asked)
+
+    async with doors.client() as client:
+        at = await begun(client, 3)
+        record = (await patched(client, at, 0, b"abc")).headers["rubezh-record"]
+        monkeypatch.setattr("daemon.intake.tus_parts.hold_upload", forget_first)
+        assert (await patched(client, at, 3, b"")).status_code == 409
+        assert (await client.get(f"/v1/records/{record}")).status_code == 200
+    assert await doors.left() == (1, [f"records/{record}/source"])
+
+
+@pytest.mark.parametrize("kind", ["plain", "key", "upload"])
+async def test_an_account_removed_under_a_request_is_told_and_leaves_nothing(
+    doors: Doors, problem: Problem, kind: str
+) -> None:
+    """Whoever sends for it is told that it may be gone; no record, no bytes."""
+    boris, secret = await an_account(doors.database, "boris")
+    answers = []
+    going = trio.Event()
+
+    async def slow() -> AsyncIterator[bytes]:
+        yield b"ab"
+        await going.wait()
+        yield b"c"
+
+    async def send() -> None:
+        async with doors.client(secret) as client:
+            if kind == "upload":
+                at = await begun(client, 3)
+                answers.append(await patched(client, at, 0, slow()))
+                return
+            headers = {"Idempotency-Key": "k"} if kind == "key" else {}
+            answers.append(await client.post("/v1/records", headers=headers, content=slow()))
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(send)
+        folder = doors.store.root / ("uploads" if kind == "upload" else "incoming")
+        await until(lambda: list(folder.iterdir()) != [])
+        await remove_account(doors.database, boris)
+        going.set()
+    if kind == "upload":
+        problem(answers[0], 409, "taken_over")
+        await tidy(doors.database, doors.store)
+    else:
+        problem(answers[0], 422, "refused")
+    assert await doors.left() == (0, [])
