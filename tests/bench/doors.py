@@ -95,11 +95,14 @@ async def _rate(socket: str, side: Side, clients: int) -> float:
 
     async def ask() -> None:
         nonlocal done
-        async with await trio.open_unix_socket(socket) as stream:
-            while trio.current_time() < began + SECONDS:
-                head, _ = await _answer(stream, side.request)
-                assert int(head.split(" ", 2)[1]) == side.status, head
-                done += 1
+        while trio.current_time() < began + SECONDS:
+            async with await trio.open_unix_socket(socket) as stream:
+                is_open = True
+                while is_open and trio.current_time() < began + SECONDS:
+                    head, _ = await _answer(stream, side.request)
+                    assert int(head.split(" ", 2)[1]) == side.status, head
+                    is_open = "connection: close" not in head.lower()  # as after a thousand
+                    done += 1
 
     async with trio.open_nursery() as nursery:
         for _ in range(clients):
