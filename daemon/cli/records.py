@@ -112,7 +112,7 @@ def stop(settings: Settings, record: UUID) -> None:
     """Take the record ID out of work until it is lifted."""
     _say(settings, record, owner.stop, "stopped; lift it with: rubezh records lift {id}")
     code = StopCode.STOPPED_BY_OWNER
-    tell_service_log("record.stopped", record=record, code=code, by=person(), reason="a person stopped it")
+    tell_service_log("record.stopped", record=record, code=code, by=person(), reason=f"stopped by {person()}")
 
 
 @command.command()

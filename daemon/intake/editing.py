@@ -12,6 +12,7 @@ from attrs import evolve
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from daemon.deeds import tell_deed
 from daemon.intake.conditions import asked_edition
 from daemon.intake.operations import Answer, Asked, Content, Operation, json_answer
 from daemon.intake.options import MOST_LETTERS, MOST_TOPIC_LETTERS, MOST_TOPICS, read_options
@@ -75,6 +76,7 @@ async def delete_record(asked: Asked) -> Response:
     verdict = await owner.delete(asked.doors.database, asked.record_id, asked.account.id, asked.account.name)
     if isinstance(verdict, NotFound):
         raise no_such_record()
+    tell_deed(owner.delete, asked.record_id, asked.account.id, asked.account.name)
     return Response(status_code=HTTPStatus.NO_CONTENT)
 
 
@@ -86,6 +88,7 @@ def _verb(verb: Verb, refusals: Mapping[Verdict, tuple[str, str]]) -> Callable[[
         if verdict is not Verdict.DONE:
             code, detail = refusals[verdict]
             raise Problem(HTTPStatus.CONFLICT, code, detail)
+        tell_deed(verb, asked.record_id, asked.account.id, asked.account.name)
         return await _shown(asked)
 
     return do
