@@ -79,3 +79,27 @@ def test_s_o24_the_installed_command_runs_from_its_final_place(machine: PrivateS
     assert "Subject: Rubezh: service.started" in machine.run("journalctl", "-x", "-u", "rubezh")
     assert machine.run("systemd-analyze", "verify", "rubezh.service", "rubezh.socket") == ""
     assert "rubezh.toml" in machine.run("man", "-w", "rubezh.toml")
+
+
+def test_uninstalling_leaves_nothing_of_ours(placed: Path, reachable: Path) -> None:
+    """Not a file; what is somebody else's beside ours stays."""
+    other = reachable / "uninstalled"
+    subprocess.run(["cp", "-al", str(placed), str(other)], check=True, timeout=60)
+    theirs = other / "usr/lib/systemd/system/theirs.service"
+    theirs.touch()
+    subprocess.run(["make", "uninstall", f"DESTDIR={other}", "PREFIX=/usr"], cwd=ROOT, check=True, timeout=60)
+    assert [path for path in other.rglob("*") if not path.is_dir()] == [theirs]
+    shutil.rmtree(other)
+
+
+@pytest.mark.parametrize(
+    "wrong", ["PREFIX=usr", "PREFIX=/usr/", "PREFIX=", "DESTDIR=here", "PREFIX=/proc/none"]
+)
+def test_a_place_that_cannot_be_one_is_refused(wrong: str) -> None:
+    """In one sentence, before anything is made."""
+    done = subprocess.run(
+        ["make", "install", wrong], cwd=ROOT, check=False, capture_output=True, text=True, timeout=60
+    )
+    (told,) = [line for line in done.stderr.splitlines() if not line.startswith("make")]
+    assert done.returncode == 2
+    assert told.startswith("rubezh: ")
