@@ -93,7 +93,7 @@ def documented() -> dict[str, str]:
 
 
 def test_an_event_that_is_no_good_news_has_its_remedy() -> None:
-    """Whoever reads a warning or an error is told what to do, and nobody is told to do anything about others."""
+    """Whoever reads a warning or an error is told what to do, and nobody is told what to do about others."""
     told = {event for event, level in documented().items() if level in ("warning", "error")}
     assert set(REMEDIES) == told
     assert set(STOP_REMEDIES) == set(StopCode)
