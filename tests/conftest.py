@@ -19,6 +19,7 @@ from storage.audio import Store
 from storage.database import Database, open_database, open_loop
 from storage.migrate import migrate
 from storage.mounting import mount_store
+from tests.stages.media.shelf import fill
 
 TEMPLATE = "rubezh_template"
 OUTER = "RUBEZH_TEST_CLUSTER"
@@ -101,6 +102,14 @@ async def store(database: Database, tmp_path: Path) -> Store:
     root = tmp_path / "store"
     root.mkdir()
     return await mount_store(database, root)
+
+
+@pytest.fixture(scope="session")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with every odd recording that `tests.stages.media.shelf` names, made once a session."""
+    folder = tmp_path_factory.mktemp("shelf")
+    fill(folder)
+    return folder
 
 
 @contextmanager

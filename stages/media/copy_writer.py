@@ -31,6 +31,7 @@ class CopyWriter:
         self._apart: Writer | None = None
         self._weighing: Weighing | None = None
         self._judged_next = _JUDGED_EVERY
+        self._together = False  # for so long that they will not turn out to be a call
 
     def __enter__(self) -> Self:
         return self
@@ -60,10 +61,11 @@ class CopyWriter:
         assert self._weighing is not None  # noqa: S101 - it has just begun
         if self._apart is not None:
             self._apart.write(block)
-        self._mono.write(self._weighing.add(block))
-        if self._apart is not None and self._channels is Channels.AUTO and self.samples >= self._judged_next:
+        self._mono.write(self._weighing.add(block, levels=not self._together))
+        if not self._together and self.samples >= self._judged_next:
             self._judged_next = self.samples + _JUDGED_EVERY
-            if self._weighing.is_hopeless:
+            self._together = self._weighing.is_hopeless
+            if self._together and self._channels is Channels.AUTO:
                 self._drop_sides()
 
     def write_silence(self, samples: int) -> None:

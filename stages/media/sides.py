@@ -84,17 +84,25 @@ class Weighing:
         self._products = np.zeros((2, 2))
         self._levels = np.zeros((_BINS, _BINS), np.int64)  # steps, by the level of each side
 
-    def add(self, block: Samples) -> Samples:
-        """Take samples of shape (2, n) and return their mix, shape (n,): both need the same sums."""
-        products = _products(block)
+    def add(self, block: Samples, *, levels: bool = True) -> Samples:
+        """Take samples of shape (2, n) and return their mix, shape (n,): both need the same sums.
+
+        Without `levels` nothing is learnt of who speaks when: for sides that are known to be together.
+        """
+        wide = block.astype(np.float32)
+        products: Sums = wide @ wide.T
         self._products += products
-        steps = block.shape[1] // _STEP
+        if levels:
+            self._count(wide)
+        return _mixed(block, products)
+
+    def _count(self, wide: Sums) -> None:
+        steps = wide.shape[1] // _STEP
         if steps:
-            cut = block[:, : steps * _STEP].reshape(2, steps, _STEP).astype(np.float32)
+            cut = wide[:, : steps * _STEP].reshape(2, steps, _STEP)
             power = np.einsum("ijk,ijk->ij", cut, cut) / (_STEP * _FULL_SCALE)
             down = np.minimum(-10 * np.log10(power + 1e-12) / _BIN_DB, _BINS - 1).astype(np.intp)
             np.add.at(self._levels, (down[0], down[1]), 1)
-        return _mixed(block, products)
 
     @property
     def likeness(self) -> Likeness:

@@ -12,7 +12,7 @@ import pytest
 
 from tests.acceptance.rig import Daemon, Rig, eventually
 from tests.stages.media.fuzz.mutations import mutant
-from tests.stages.media.shelf import HOPELESS, SOUND, fill
+from tests.stages.media.shelf import HOPELESS, SOUND
 
 # What holds for some beside what holds for all: the lengths that are declared, and what a person is told.
 WARNED = {"wav_over_len.wav": ["cut_short"], "cut_half.m4a": ["cut_short"], "cut.wav": ["cut_short"]}
@@ -35,14 +35,6 @@ A_FEW = (
     "concat_neighbour.wav",
 )
 MUTANTS = 300
-
-
-@pytest.fixture(scope="module")
-def odd(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The shelf of odd recordings."""
-    folder = tmp_path_factory.mktemp("odd")
-    fill(folder)
-    return folder
 
 
 @pytest.fixture
@@ -86,10 +78,10 @@ def nothing_is_left(rig: Rig, daemon: Daemon, rows: dict[UUID, dict[str, Any]]) 
     assert list((store / "incoming").iterdir()) == []
 
 
-def stated_truths(site: tuple[Rig, Daemon, str], odd: Path, names: list[str]) -> None:
+def stated_truths(site: tuple[Rig, Daemon, str], shelf: Path, names: list[str]) -> None:
     """Send each, and compare what its record says with what is true."""
     rig, daemon, token = site
-    sent = {daemon.submit(token, (odd / name).read_bytes(), filename=name): name for name in names}
+    sent = {daemon.submit(token, (shelf / name).read_bytes(), filename=name): name for name in names}
     rows = ends(rig, list(sent), 300)
     for record_id, name in sent.items():
         row = rows[record_id]
@@ -104,24 +96,24 @@ def stated_truths(site: tuple[Rig, Daemon, str], odd: Path, names: list[str]) ->
     nothing_is_left(rig, daemon, rows)
 
 
-def test_some_rows_of_the_media_table(site: tuple[Rig, Daemon, str], odd: Path) -> None:
+def test_some_rows_of_the_media_table(site: tuple[Rig, Daemon, str], shelf: Path) -> None:
     """One of each kind: joined, cut, many tracks, hopeless in two ways, and an attack."""
-    stated_truths(site, odd, list(A_FEW))
+    stated_truths(site, shelf, list(A_FEW))
 
 
 @pytest.mark.deep
-def test_every_row_of_the_media_table(site: tuple[Rig, Daemon, str], odd: Path) -> None:
+def test_every_row_of_the_media_table(site: tuple[Rig, Daemon, str], shelf: Path) -> None:
     """Each gives the stated truth at the first attempt."""
-    stated_truths(site, odd, [*LENGTHS, *(name for name in HOPELESS if name != "empty.mp3")])
+    stated_truths(site, shelf, [*LENGTHS, *(name for name in HOPELESS if name != "empty.mp3")])
 
 
 @pytest.mark.deep
 def test_s_r10_hundreds_of_damaged_recordings_through_the_daemon(
-    site: tuple[Rig, Daemon, str], odd: Path
+    site: tuple[Rig, Daemon, str], shelf: Path
 ) -> None:
     """The daemon lives, each record comes to an outcome of the closed list, no process or file is left."""
     rig, daemon, token = site
-    whole = [path.read_bytes() for path in sorted(odd.iterdir())]
+    whole = [path.read_bytes() for path in sorted(shelf.iterdir())]
     made = [mutant(seed, whole) for seed in range(30_000, 30_000 + 2 * MUTANTS)]
     records = [daemon.submit(token, data) for data in [data for data in made if data][:MUTANTS]]
     rows = ends(rig, records, 1800)
