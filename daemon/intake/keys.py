@@ -62,7 +62,8 @@ async def while_held(database: Database, held: HeldKey, work: Callable[[], Await
         finished = True
     finally:
         if not finished:
-            await _release(database, held)
+            with trio.move_on_after(_RELEASE_SECONDS, shield=True):
+                await _release(database, held)
     return result
 
 
@@ -91,9 +92,8 @@ async def _renew(database: Database, held: HeldKey) -> None:
 
 
 async def _release(database: Database, held: HeldKey) -> None:
-    """Let go of the key soon; where the database is away its lease does so."""
-    with trio.move_on_after(_RELEASE_SECONDS, shield=True):
-        try:
-            await release_key(database, held)
-        except DatabaseUnavailable as error:
-            log.debug("key.unreleased", cause=str(error))
+    """Let go of the key; where the database is away its lease does so."""
+    try:
+        await release_key(database, held)
+    except DatabaseUnavailable as error:
+        log.debug("key.unreleased", cause=str(error))

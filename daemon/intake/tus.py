@@ -62,7 +62,8 @@ async def begin(request: Request) -> Response:
             finished = True
         finally:
             if not finished:  # its sender does not know where it is, so nobody would go on with it
-                await _drop_soon(doors, account, upload.id)
+                with trio.move_on_after(_DROP_SECONDS, shield=True):
+                    await _drop_if_possible(doors, account, upload.id)
     return Response(status_code=HTTPStatus.CREATED, headers=headers | headers_of(upload))
 
 
@@ -163,13 +164,12 @@ async def _give_up(request: Request) -> Response:
     return Response(status_code=HTTPStatus.NO_CONTENT)
 
 
-async def _drop_soon(doors: Doors, account: Account, upload_id: UUID) -> None:
-    """Do so also when cancelled; where the database is away the upload's lease does it."""
-    with trio.move_on_after(_DROP_SECONDS, shield=True):
-        try:
-            await _drop(doors, account, upload_id)
-        except DatabaseUnavailable as error:
-            log.info("upload.undropped", record=upload_id, cause=str(error))
+async def _drop_if_possible(doors: Doors, account: Account, upload_id: UUID) -> None:
+    """Drop an upload; where the database is away its lease does so."""
+    try:
+        await _drop(doors, account, upload_id)
+    except DatabaseUnavailable as error:
+        log.info("upload.undropped", record=upload_id, cause=str(error))
 
 
 async def _drop(doors: Doors, account: Account, upload_id: UUID) -> bool:

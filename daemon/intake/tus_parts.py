@@ -16,7 +16,7 @@ from daemon.intake.problems import OtherStatus, Problem, refused
 from daemon.intake.turns import Turn, locked, taken_over
 from daemon.intake.tus_headers import ALGORITHMS, Checksum
 from storage.account import Account
-from storage.errors import DatabaseUnavailable, DataRefused
+from storage.errors import DatabaseUnavailable, DataRefused, NoSpace
 from storage.submissions import Submission
 from storage.upload import Upload
 from storage.upload_files import UploadBusy, UploadFile, UploadGone, resumed
@@ -74,7 +74,8 @@ class _Part:
             await self._take(body, turn, digest)
         except BaseException:
             if digest is None:  # what was not checked is not kept
-                await self._count_what_came()
+                with trio.move_on_after(_LAST_COUNT_SECONDS, shield=True):
+                    await self._count_what_came()
             raise
         if checksum is not None and digest is not None and digest.digest() != checksum.digest:
             raise _mismatch()
@@ -143,11 +144,10 @@ class _Part:
 
     async def _count_what_came(self) -> None:
         """Do so for a request that has ended otherwise; what is not counted will be sent again."""
-        with trio.move_on_after(_LAST_COUNT_SECONDS, shield=True):
-            try:
-                await self._count()
-            except (DatabaseUnavailable, UploadLost) as error:
-                log.info("upload.uncounted", record=self._upload.id, cause=str(error))
+        try:
+            await self._count()
+        except (DatabaseUnavailable, UploadLost, NoSpace) as error:
+            log.info("upload.uncounted", record=self._upload.id, cause=str(error))
 
     async def _finish(self) -> None:
         """Make the record: the bytes first, durably under its name, then the row."""
@@ -162,19 +162,25 @@ class _Part:
             source_sha256=received.sha256,
             **_options(upload),
         )
-        try:
-            await finish_upload(doors.database, submission, self._holder, lane=doors.lane)
-        except DatabaseUnavailable as error:
-            cause = str(error)
-            log.warning("submission.unresolved", record=upload.id, cause=cause, **named(self._account))
-            raise
-        except DataRefused as error:
+        if (why := await self._finished(submission)) is not None:
             if await drop_upload(doors.database, upload.id, self._account.id):
                 await self._file.remove()
-            raise refused(error, self._account) from None
+            raise refused(why, self._account)
         await self._file.forget()
         log.info("submission.accepted", record=upload.id, bytes=received.size, **named(self._account))
         self._upload = evolve(upload, received=upload.bytes, finished_at=upload.expires_at)
+
+    async def _finished(self, submission: Submission) -> DataRefused | None:
+        """Commit the record; return why the database does not take it, if it does not."""
+        try:
+            await finish_upload(self._doors.database, submission, self._holder, lane=self._doors.lane)
+        except DatabaseUnavailable as error:
+            cause = str(error)
+            log.warning("submission.unresolved", record=submission.id, cause=cause, **named(self._account))
+            raise
+        except DataRefused as error:
+            return error
+        return None
 
 
 def named(account: Account) -> dict[str, str]:

@@ -199,6 +199,34 @@ def test_tus_js_client_goes_on_after_both_sides_were_killed(served: Served, reco
     served.daemon.stop()
 
 
+def test_a_stop_keeps_what_came_of_an_upload(served: Served, recording: Path) -> None:
+    """Told to stop in the middle of a part, the service counts what came and ends in its time."""
+    tus = ("-H", "Tus-Resumable: 1.0.0")
+    begun = served.curl("-X", "POST", *tus, "-H", f"Upload-Length: {SIZE}", path="/v1/uploads")
+    at = begun[1]["location"]
+    sent = recording.read_bytes()[:1_000_000]
+    host, port = served.listen.split(":")
+    with socket.create_connection((host, int(port))) as slow:
+        head = [
+            f"PATCH {at} HTTP/1.1",
+            f"Host: {served.listen}",
+            f"Authorization: Bearer {served.token}",
+            "Tus-Resumable: 1.0.0",
+            "Content-Type: application/offset+octet-stream",
+            "Upload-Offset: 0",
+            f"Content-Length: {SIZE}",
+        ]
+        slow.sendall("\r\n".join(head).encode() + b"\r\n\r\n" + sent)
+        place = served.rig.state / "store" / "uploads" / at.rsplit("/", 1)[1]
+        eventually(lambda: place.exists() and place.stat().st_size > 700_000, "most of it is written")
+        assert served.daemon.stop() < 10
+    [row] = served.rig.ask("SELECT received FROM uploads")
+    assert row["received"] == len(sent)
+    served.start_again()
+    assert served.curl("-I", *tus, path=at)[1]["upload-offset"] == str(len(sent))
+    served.daemon.stop()
+
+
 def test_a_full_disk_turns_senders_away_and_the_service_goes_on(served: Served, recording: Path) -> None:
     """507 for a plain body and for a part, nothing half-made; with room again both are taken."""
     pid = served.daemon.process.pid
