@@ -96,7 +96,7 @@ class Converter:
                 return Hopeless(answer.code, answer.reason)
             case Failed() if answer.errno in _DISK_FULL:
                 # What was written is free again, and too little: the lane stays closed until there is more.
-                self._room.bytes = _LEAST_FREE_BYTES + math.ceil(decoded_seconds * _COPY_BYTES)
+                self._room.bytes = _LEAST_FREE_BYTES + math.ceil(max(decoded_seconds, 1) * _COPY_BYTES)
                 reason = f"the disk of the store {self.store} is full ({answer.reason}); make room on it"
                 raise MeansAway(reason)
             case Failed():
@@ -113,6 +113,11 @@ class Converter:
         if free < self._room.bytes:
             needed = f"{free >> 20} MiB left, and {self._room.bytes >> 20} are needed"
             raise MeansAway(f"the disk of the store {self.store} has {needed}; make room on it")
+
+    async def check_room_again(self) -> None:
+        """As `check_means`, but only since a copy has found too little room."""
+        if self._room.bytes > _LEAST_FREE_BYTES:
+            await self.check_means()
 
     def _recipe(self, record: Record, folder: Path) -> ChildRecipe:
         limits = ChildLimits(

@@ -57,8 +57,9 @@ class Mended:
         return self.recogniser.whole_limit(record) + self.converter.time_limit(record)
 
     async def check_means(self) -> None:
-        """Raise MeansAway when the recogniser is away."""
+        """Raise MeansAway when the recogniser is away, or there is no room for a copy that must be mended."""
         await self.recogniser.check_means()
+        await self.converter.check_room_again()
 
     async def _mend(self, record: Record, tools: Tools) -> Hopeless | None:
         """Make the copy again if it must be; return the verdict if it cannot be made."""

@@ -1,11 +1,13 @@
 """A copy that is damaged or gone is made again from its source, by whoever recognises the record."""
 
+import shutil
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
-from attrs import evolve
+from attrs import evolve, fields
 from structlog.testing import capture_logs
 
 from daemon.children import open_children
@@ -135,4 +137,34 @@ async def test_it_is_its_recogniser_with_time_for_a_conversion(tmp_path: Path) -
     assert both.time_limit(record) == both.recogniser.time_limit(record) + spare
     assert both.whole_limit(record) == both.recogniser.whole_limit(record) + spare
     with pytest.raises(MeansAway, match="there is no Whisper model at"):
+        await both.check_means()
+
+
+class Ready(Whisper):
+    """The recogniser of this machine, as if its model were there."""
+
+    async def check_means(self) -> None:
+        """Have everything."""
+
+
+async def test_a_full_disk_keeps_the_lane_closed_until_there_is_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As long as a copy found none; for a recogniser that has only whole copies no room is needed."""
+    both = mended(tmp_path)
+    recogniser = Ready(**{field.name: getattr(both.recogniser, field.name) for field in fields(Whisper)})
+    both = evolve(both, recogniser=recogniser, converter=both.converter)
+    async with a_converted_record(tmp_path) as (record, tools):
+        assert tools.audio is not None
+        monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=2**20))
+        await both.check_means()
+        cut(tools.audio)
+        part = tools.folder / "audio.w64.part"
+        part.symlink_to("/dev/full")
+        with pytest.raises(MeansAway, match="is full"):
+            await both.begin(record, tools)
+        with pytest.raises(MeansAway, match="1 MiB left, and 256 are needed"):
+            await both.check_means()
+        part.unlink(missing_ok=True)
+        await both.begin(record, tools)
         await both.check_means()
