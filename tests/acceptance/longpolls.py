@@ -1,6 +1,5 @@
 """Many senders who wait for their records at once, each on a connection of its own to the real socket."""
 
-import os
 from pathlib import Path
 from typing import LiteralString
 from uuid import UUID
@@ -87,12 +86,6 @@ async def _whole(stream: trio.SocketStream) -> bytes:
 def descriptors(daemon: Daemon) -> int:
     """Return how many descriptors a daemon has open."""
     return len(list(Path(f"/proc/{daemon.process.pid}/fd").iterdir()))
-
-
-def resident_bytes(daemon: Daemon) -> int:
-    """Return the memory of a daemon's own process."""
-    pages = int(Path(f"/proc/{daemon.process.pid}/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 class Statements:

@@ -3,7 +3,8 @@
 claims: claims and settles by Trio and by asyncio. cost: what a claim costs beside a long history and under
 an old snapshot. start: from accept to the first stage. idle: the statements of an idle service. peers: the
 same job through other queues. pipeline: the cost around the model. convert: decoding beside FFmpeg's
-own. doors: polls and submissions beside bare routes. memory: over two hours of audio.
+own. doors: polls and submissions beside bare routes. waits: a thousand polls that wait. memory: over two
+hours of audio.
 """
 
 import argparse
@@ -19,10 +20,11 @@ from tests.bench import (
     queue_idle,
     queue_peers,
     queue_start,
+    waits,
 )
 from tests.bench.table import load, machine, say
 
-NAMES = ("claims", "cost", "start", "idle", "peers", "pipeline", "convert", "doors", "memory")
+NAMES = ("claims", "cost", "start", "idle", "peers", "pipeline", "convert", "doors", "waits", "memory")
 
 
 def main() -> None:
@@ -42,6 +44,7 @@ def main() -> None:
         "pipeline": lambda: pipeline.run(given.rounds, given.minutes * 60),
         "convert": lambda: convert.run(given.rounds),
         "doors": lambda: doors.run(given.rounds),
+        "waits": lambda: waits.run(given.rounds),
         "memory": lambda: memory.run(given.hours * 3600),
     }
     if unknown := set(given.names) - set(runs):
