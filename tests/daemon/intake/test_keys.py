@@ -131,13 +131,13 @@ async def test_keys_are_of_their_account(doors: Doors) -> None:
     assert len(ids) == 2
 
 
-@pytest.mark.parametrize("key", ["", '""', '"a', 'a"', '"a\tb"', "a b", "x" * 256, '"я"', '"a", "b"'])
-async def test_what_is_no_key_is_refused(doors: Doors, problem: Problem, key: str) -> None:
+async def test_what_is_no_key_is_refused(doors: Doors, problem: Problem) -> None:
     """Told at once, in a sentence."""
     async with doors.client() as client:
-        headers = [(b"Idempotency-Key", key.encode())]
-        answer = await client.post("/v1/records", headers=headers, content=b"x")
-        problem(answer, 400, "invalid_idempotency_key")
+        for key in ("", '""', '"a', 'a"', '"a\tb"', "a b", "x" * 256, '"я"', '"a", "b"'):
+            headers = [(b"Idempotency-Key", key.encode())]
+            answer = await client.post("/v1/records", headers=headers, content=b"x")
+            problem(answer, 400, "invalid_idempotency_key")
         twice = [(b"Idempotency-Key", b"a"), (b"Idempotency-Key", b"a")]
         answer = await client.post("/v1/records", headers=twice, content=b"x")
         problem(answer, 400, "invalid_idempotency_key")
