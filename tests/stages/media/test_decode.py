@@ -102,7 +102,7 @@ def test_a_live_recording_declares_nothing(shelf: Path, tmp_path: Path) -> None:
     assert (finished.declared_seconds, finished.codec) == (None, "opus")
 
 
-def test_a_cut_file_says_so(shelf: Path, tmp_path: Path) -> None:
+def test_s_r11_a_cut_file_says_so(shelf: Path, tmp_path: Path) -> None:
     """Declared and decoded stay apart, and a person is told of the difference."""
     finished, _ = decoded(shelf / "cut_half.m4a", tmp_path)
     assert finished.declared_seconds == pytest.approx(40, abs=PADDING)
@@ -113,7 +113,7 @@ def test_a_cut_file_says_so(shelf: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["cut.wav", "cut.rf64", "cut.w64", "cut.flac", "cut.mka"])
-def test_a_cut_file_of_any_kind_says_so(name: str, shelf: Path, tmp_path: Path) -> None:
+def test_s_r11_a_cut_file_of_any_kind_says_so(name: str, shelf: Path, tmp_path: Path) -> None:
     """Also where FFmpeg would guess the length from what is left: the file's own header is asked."""
     finished, samples = decoded(shelf / name, tmp_path)
     assert finished.declared_seconds == pytest.approx(40, abs=2 * PADDING)
@@ -132,7 +132,7 @@ def test_damage_costs_itself_and_moves_nothing(shelf: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("name", ["starts_at_5s.mkv", "alone_at_5s.mka"])
-def test_a_late_start_is_silence_in_front(name: str, shelf: Path, tmp_path: Path) -> None:
+def test_s_r11_a_late_start_is_silence_in_front(name: str, shelf: Path, tmp_path: Path) -> None:
     """Sound that begins at 5 s begins at 5 s, with or without a picture before it."""
     finished, samples = decoded(shelf / name, tmp_path)
     assert finished.decoded_seconds == pytest.approx(9, abs=0.001)
@@ -140,7 +140,7 @@ def test_a_late_start_is_silence_in_front(name: str, shelf: Path, tmp_path: Path
     assert not is_silent(samples[5 * RATE : 5 * RATE + RATE // 10])
 
 
-def test_a_gap_stays_a_gap(shelf: Path, tmp_path: Path) -> None:
+def test_s_r11_a_gap_stays_a_gap(shelf: Path, tmp_path: Path) -> None:
     """Three seconds without packets are three seconds of silence, and what follows is where it was."""
     _, samples = decoded(shelf / "gap_of_3s.mka", tmp_path)
     assert len(samples) == 7 * RATE
@@ -163,14 +163,14 @@ def test_an_absurd_stamp_is_not_believed(name: str, shelf: Path, tmp_path: Path)
     ("name", "seconds"),
     [("chained.ogg", 120.0), ("joined.ts", 12.12), ("picture_joins.ts", 165.65)],
 )
-def test_joined_files_are_as_long_as_their_sound(
+def test_s_r13_joined_files_are_as_long_as_their_sound(
     name: str, seconds: float, shelf: Path, tmp_path: Path
 ) -> None:
     """Stamps that start again from zero lose nothing and double nothing."""
     assert decoded(shelf / name, tmp_path)[0].decoded_seconds == pytest.approx(seconds, abs=PADDING)
 
 
-def test_the_limit_is_on_what_is_decoded(shelf: Path, tmp_path: Path) -> None:
+def test_s_r13_the_limit_is_on_what_is_decoded(shelf: Path, tmp_path: Path) -> None:
     """A file whose header says 20 s and which holds 120 is over a limit of 60, and leaves nothing behind."""
     with pytest.raises(MediaRefused) as refused:
         decoded(shelf / "chained.ogg", tmp_path, longest=60)
@@ -179,7 +179,7 @@ def test_the_limit_is_on_what_is_decoded(shelf: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("asked", "taken", "pitch"), [(None, 1, 300), (0, 0, None), (1, 1, 300)])
-def test_the_track_asked_for_is_taken_else_the_first_with_sound(
+def test_s_r12_the_track_asked_for_is_taken_else_the_first_with_sound(
     asked: int | None, taken: int, pitch: int | None, shelf: Path, tmp_path: Path
 ) -> None:
     """Tracks are counted from 0 among the audio tracks; what was asked for is taken, silent or not."""

@@ -57,7 +57,7 @@ def bomb(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "bomb.ogg"
 
 
-def test_the_bomb_under_a_limit_above_its_length(bomb: Path, tmp_path: Path) -> None:
+def test_s_r13_the_bomb_under_a_limit_above_its_length(bomb: Path, tmp_path: Path) -> None:
     """It is six hours of sound, and that is what comes out."""
     answer, held = watched(asked(bomb, tmp_path, 10 * HOUR))
     assert isinstance(answer, Finished)
@@ -66,7 +66,7 @@ def test_the_bomb_under_a_limit_above_its_length(bomb: Path, tmp_path: Path) -> 
     assert max(held) < min(held) + GROWTH
 
 
-def test_the_bomb_under_a_limit_below_its_length(bomb: Path, tmp_path: Path) -> None:
+def test_s_r13_the_bomb_under_a_limit_below_its_length(bomb: Path, tmp_path: Path) -> None:
     """It is refused after an hour of sound, and nothing is left."""
     answer, held = watched(asked(bomb, tmp_path, HOUR))
     assert isinstance(answer, Refused)
