@@ -1,17 +1,24 @@
 """A check-up of the database that changes nothing: no schema is made or brought up to date by it."""
 
+from collections.abc import Awaitable, Callable
 from datetime import datetime
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 from uuid import UUID
 
+import psycopg
 import trio
 from attrs import frozen
 from psycopg.rows import class_row
 
 from storage.database import Connection, Database
+from storage.errors import DatabaseRefused
 from storage.migrate import migrations
 from storage.mounting import read_identity
 from storage.sql import query
+
+T = TypeVar("T")
 
 SECONDS = 5.0
 
@@ -44,12 +51,12 @@ class StoreState:
 
 async def read_server(database: Database) -> Server:
     """Ask the server for its version, its clock, and whether it takes writes."""
-    return await database.transact_within(SECONDS, _in_server)
+    return await _ask(database, _in_server)
 
 
 async def read_schema(database: Database) -> Schema:
     """Tell how far the schema is."""
-    reached = await database.transact_within(SECONDS, _in_schema)
+    reached = await _ask(database, _in_schema)
     return Schema(reached=reached, known=len(migrations()))
 
 
@@ -61,10 +68,21 @@ async def read_store(database: Database, root: Path) -> StoreState:
     identity = await trio.to_thread.run_sync(read_identity, root)
     if identity is None:
         return StoreState(store=None, is_of_this_installation=False, is_known=False)
-    ours, is_known = await database.transact_within(SECONDS, _in_store, identity.store)
+    ours, is_known = await _ask(database, partial(_in_store, store=identity.store))
     return StoreState(
         store=identity.store, is_of_this_installation=ours == identity.installation, is_known=is_known
     )
+
+
+async def _ask(database: Database, work: Callable[[Connection], Awaitable[T]]) -> T:
+    """Ask within the check-up's time; a role without the rights to ask is a finding and no fault of ours."""
+    try:
+        return await database.transact_within(SECONDS, work)
+    except psycopg.Error as error:
+        cause = " ".join(str(error).split())
+        raise DatabaseRefused(
+            f"the database does not let this role ask ({cause}); make it the owner of the database"
+        ) from error
 
 
 async def _in_server(connection: Connection) -> Server:

@@ -18,6 +18,7 @@ from storage.folder import StateFolder
 from storage.health import SECONDS, Schema, Server, StoreState, read_schema, read_server, read_store
 
 _POOL = 2
+_LOOK = "see whether PostgreSQL runs, its log, and whether this user may use it"
 _MOST_APART = timedelta(seconds=5)
 _NOT_BEFORE = datetime(2025, 1, 1, tzinfo=UTC)  # a clock that is before this program's time was never set
 
@@ -51,21 +52,24 @@ async def _reach(settings: Settings, folder: StateFolder, stack: AsyncExitStack)
         )
         database = await stack.enter_async_context(opening)
         server = await read_server(database)
-    except RubezhError as error:
-        return Reached(None, (fault_of("database", error, "see whether PostgreSQL runs, and its log"),))
+    except (RubezhError, OSError) as error:
+        return Reached(None, (fault_of("database", error, _LOOK),))
     which = "that the settings name" if settings.database.dsn else "of the state folder"
     return Reached(database, (judge_server(server, which), judge_clock(server.now, datetime.now(UTC))))
 
 
 async def check_data(database: Database, folder: StateFolder) -> tuple[Finding, ...]:
     """Look at what is in the database, and whether the store belongs to it."""
-    schema = await read_schema(database)
-    finding = judge_schema(schema)
-    if schema.reached is None or not folder.store.exists():
-        return (finding,)
     try:
-        store = judge_store(folder, await read_store(database, folder.store))
+        schema = await read_schema(database)
     except RubezhError as error:
+        return (fault_of("schema", error, _LOOK),)
+    finding = judge_schema(schema)
+    try:
+        if schema.reached is None or not folder.store.exists():
+            return (finding,)
+        store = judge_store(folder, await read_store(database, folder.store))
+    except (RubezhError, OSError) as error:
         store = fault_of("store", error, "restore the store that belongs to this database")
     return finding, store
 

@@ -7,12 +7,11 @@ import trio
 
 from daemon.doctor.database import check_data, reached
 from daemon.doctor.doors import check_doors
-from daemon.doctor.finding import Finding, fault, fault_of
+from daemon.doctor.finding import Finding, fault
 from daemon.doctor.places import check_folders, check_space, holder_of
 from daemon.doctor.recogniser import check_memory, check_model
 from daemon.doctor.units import check_units
 from daemon.settings import Settings
-from storage.errors import RubezhError
 from storage.folder import StateFolder
 
 SECONDS = 30.0  # for all that is asked of the database
@@ -63,8 +62,6 @@ async def _examine_database(settings: Settings, folder: StateFolder) -> tuple[Fi
                 findings = found.findings
                 if found.database is not None:
                     findings += await check_data(found.database, folder)
-    except (RubezhError, OSError) as error:
-        findings += (fault_of("database", error, "see whether PostgreSQL runs, and its log"),)
     except trio.TooSlowError:
         told = f"the database did not tell how it is within {SECONDS:g} s"
         findings += (fault("database", told, "see what keeps it: its log, the machine's load"),)

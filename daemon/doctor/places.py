@@ -49,13 +49,16 @@ def check_folders(folder: StateFolder) -> Iterator[Finding]:
     if not folder.path.exists():
         yield _check_absent(folder.path)
         return
-    holder = holder_of(folder)
-    used = f"in use by process {holder}" if holder else "in use by nobody"
+    if (wrong := _check_place(folder.path)) is not None:
+        yield wrong
+        if not os.access(folder.path, os.R_OK | os.X_OK, effective_ids=True):
+            return
     rooms = [each for each in (folder.postgres, folder.store, folder.models, folder.owed) if each.exists()]
-    faults = [found for place in (folder.path, *rooms) if (found := _check_place(place))]
+    faults = [found for place in rooms if (found := _check_place(place))]
     yield from faults
-    if not faults:
-        yield ok("state folder", f"{folder.path}, {used}")
+    if wrong is None and not faults:
+        holder = holder_of(folder)
+        yield ok("state folder", f"{folder.path}, in use by {f'process {holder}' if holder else 'nobody'}")
     owed = (
         len(list(folder.owed.iterdir()))
         if os.access(folder.owed, os.R_OK | os.X_OK, effective_ids=True)

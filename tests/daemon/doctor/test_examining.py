@@ -7,7 +7,9 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from uuid import uuid4
 
+import psycopg
 import pytest
 import trio
 from attrs import evolve
@@ -91,6 +93,37 @@ def test_a_database_that_is_away_is_a_fault(tmp_path: Path) -> None:
     assert found.state is State.FAULT
     assert str(tmp_path) in found.told
     assert "database.dsn" in found.remedy
+
+
+def test_a_role_without_rights_is_a_fault(tmp_path: Path, dsn: str) -> None:
+    """What it may not ask is told, and the rest is looked at all the same."""
+    role = f"r_{uuid4().hex}"
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute(f"CREATE ROLE {role} LOGIN")
+        try:
+            found = examined(settings_at(tmp_path, psycopg.conninfo.make_conninfo(dsn, user=role)))
+        finally:
+            connection.execute(f"DROP ROLE {role}")
+    assert found["database"].state is State.OK
+    assert found["schema"].state is State.FAULT
+    assert "permission denied" in found["schema"].told
+    assert "units" in found
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as another user")
+def test_a_folder_that_one_may_not_look_into_is_a_fault(own: Path) -> None:
+    """Everything else is looked at all the same."""
+    folder = StateFolder(own / "state")
+    folder.prepare()
+    folder.path.chmod(0o700)
+    os.seteuid(1)
+    try:
+        found = examined(settings_at(folder.path))
+    finally:
+        os.seteuid(0)
+    assert found["database"].state is State.FAULT
+    assert found["state folder"].state is State.FAULT
+    assert found["units"].remedy
 
 
 def test_a_store_of_another_database_is_a_fault(tmp_path: Path, dsn: str, empty_dsn: str) -> None:
