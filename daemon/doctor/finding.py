@@ -39,6 +39,8 @@ def fault(check: str, told: str, remedy: str) -> Finding:
 
 
 def fault_of(check: str, error: Exception, otherwise: str) -> Finding:
-    """Return an error of ours as a finding: its sentence ends in its remedy, after a semicolon."""
+    """Return an error as a finding: a sentence of ours ends in its remedy, after a semicolon."""
+    if isinstance(error, OSError):
+        return fault(check, f"{error.filename or 'something'} cannot be used ({error.strerror})", otherwise)
     told, semicolon, remedy = " ".join(str(error).split()).rpartition("; ")
     return fault(check, told, remedy) if semicolon else fault(check, remedy, otherwise)

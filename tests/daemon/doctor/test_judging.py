@@ -151,5 +151,7 @@ def test_an_error_of_ours_has_its_remedy_after_the_semicolon() -> None:
     """One without it is given the check's own."""
     with_remedy = fault_of("database", DatabaseUnavailable("it is away; start it"), "look")
     assert (with_remedy.told, with_remedy.remedy) == ("it is away", "start it")
+    system = fault_of("database", FileNotFoundError(2, "No such file", "/x"), "look")
+    assert (system.told, system.remedy) == ("/x cannot be used (No such file)", "look")
     without = fault_of("database", DatabaseUnavailable("it is away"), "look")
     assert (without.told, without.remedy) == ("it is away", "look")
