@@ -6,7 +6,6 @@ where the row says it is, in one step. The copy depends on the source alone: sho
 was long silent do the same, nobody could tell the difference.
 """
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +90,6 @@ def _fault_of(tools: Tools) -> str | None:
 
 def _put_in_place(copy: Path, place: Path) -> None:
     place.parent.mkdir(mode=0o700, exist_ok=True)
-    os.replace(copy, place)  # noqa: PTH105 - says that what is there is replaced
+    copy.replace(place)
     fsync_folder(place.parent)
     fsync_folder(place.parent.parent)

@@ -13,7 +13,7 @@ from typing import Self
 
 from attrs import frozen
 
-from stages.media.messages import Failed, Finished, Refused, answer_from_json
+from stages.media.messages import Failed, Finished, Progressed, Refused, answer_from_json
 from stages.media.wave64 import read_header
 from storage import lifeline
 from storage.record import StopCode
@@ -84,7 +84,9 @@ class Harness:
         self._process.stdin.write(line.encode())
         self._process.stdin.flush()
         said = json.loads(self._said())
-        judged = Judged(answer_from_json(said["answer"]), said["lines"], said["memory"])  # type: ignore[arg-type]
+        answer = answer_from_json(said["answer"])
+        assert not isinstance(answer, Progressed)
+        judged = Judged(answer, said["lines"], said["memory"])
         left = [entry.name for entry in self._inside.iterdir()]
         match judged.answer:
             case Finished():
