@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 
 from attrs import frozen
 from psycopg.rows import dict_row
-from psycopg.types.json import Jsonb
+from psycopg.types.json import Json
 
 from storage.database import Connection, Database
 from storage.errors import Unavailable
@@ -110,7 +110,7 @@ async def _in_keep_answer(
     answer: Any,  # noqa: ANN401 - JSON of every shape
 ) -> Any:  # noqa: ANN401 - the same
     named = {"account_id": account_id, "idempotency_key": key}
-    asked = {**named, "record_id": record_id, "answer": Jsonb(answer)}
+    asked = {**named, "record_id": record_id, "answer": Json(answer)}
     row = await (await connection.execute(query("key_answered"), asked)).fetchone()
     return answer if row is None else row[0]
 

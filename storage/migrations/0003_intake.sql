@@ -10,7 +10,7 @@ CREATE TABLE submission_keys (
     lease_until timestamptz NOT NULL,
     record_id uuid REFERENCES records ON DELETE CASCADE,
     payload_sha256 bytea CHECK (octet_length(payload_sha256) = 32),
-    answer jsonb, -- the first one that was given; nobody is given another
+    answer json, -- the first one that was given, as it was; nobody is given another
     PRIMARY KEY (account_id, key),
     CONSTRAINT used_key_is_whole CHECK ((record_id IS NULL) = (payload_sha256 IS NULL)),
     CONSTRAINT answer_is_of_a_record CHECK (answer IS NULL OR record_id IS NOT NULL)

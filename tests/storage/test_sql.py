@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import psycopg
 import pytest
-from psycopg.types.json import Jsonb
+from psycopg.types.json import Json, Jsonb
 
 import storage
 from storage.claim import Claim
@@ -27,7 +27,7 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SAMPLES: dict[str, Any] = {
     "account_id": uuid4(),
     "after": 0,
-    "answer": Jsonb({"id": "one"}),
+    "answer": Json({"id": "one"}),
     "asked_language": None,
     "audio_path": "records/a/b/audio.w64",
     "audio_warnings": ["cut off"],
