@@ -40,13 +40,18 @@ class Turns:
             del self._now[upload_id]
             turn.over.set()
 
-    async def interrupt(self, upload_id: UUID) -> None:
-        """Let whoever receives this upload put down what it got, and wait until it has."""
+    async def interrupt(self, upload_id: UUID) -> bool:
+        """Let whoever receives this upload put down what it got; False when nobody does.
+
+        Raises Problem when that takes too long.
+        """
+        interrupted = False
         with trio.move_on_after(PATIENCE_SECONDS):
             while (turn := self._now.get(upload_id)) is not None:
+                interrupted = True
                 turn.receiving.cancel(reason="its sender has come again")
                 await turn.over.wait()
-            return
+            return interrupted
         raise locked()
 
 

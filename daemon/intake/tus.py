@@ -8,7 +8,6 @@ import trio
 from attrs import asdict
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from daemon.intake.admission import admit
@@ -130,8 +129,9 @@ async def _tell(request: Request) -> Response:
     doors = doors_of(request)
     account = await asker(request)
     check_version(request.headers)
-    await doors.turns.interrupt(asked_upload(request))
     upload = await _known(request, doors, account)
+    if await doors.turns.interrupt(upload.id):
+        upload = await _known(request, doors, account)
     headers = {"Upload-Length": str(upload.bytes), "Cache-Control": "no-store", **headers_of(upload)}
     if upload.metadata:
         headers["Upload-Metadata"] = upload.metadata
@@ -228,9 +228,3 @@ class TusHeaders:
             await send(message)
 
         await self._app(scope, receive, telling)
-
-
-ROUTES = (
-    Route(_PATH, begin, methods=["OPTIONS", "POST"]),
-    Route(f"{_PATH}/{{id}}", continue_, methods=["HEAD", "PATCH", "DELETE", "POST"]),
-)

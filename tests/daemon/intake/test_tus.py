@@ -297,6 +297,23 @@ async def test_s_i4_somebody_else_s_upload_is_an_unknown_upload(doors: Doors, pr
         assert await offset_of(client, at) == 0
 
 
+async def test_somebody_else_cannot_interrupt_an_upload(doors: Doors) -> None:
+    """Whoever knows where it is but does not own it disturbs nobody."""
+    _, boris = await an_account(doors.database, "boris")
+    async with doors.client() as client, doors.client(boris) as other:
+        at = await begun(client, 10)
+        head = doors.head("Content-Length: 10", "Upload-Offset: 0", *lines(PART), path=at, method="PATCH")
+        async with await trio.open_unix_socket(str(doors.socket)) as stream:
+            await stream.send_all(head + b"12345")
+            await until(lambda: list((doors.store.root / "uploads").iterdir()) != [])
+            for method in ("HEAD", "PATCH", "DELETE"):
+                headers = {**PART, "Upload-Offset": "0"}
+                answer = await other.request(method, at, headers=headers, content=b"x")
+                assert answer.status_code == 404
+            await stream.send_all(b"67890")
+            assert (await stream.receive_some()).startswith(b"HTTP/1.1 204 ")
+
+
 async def test_unfinished_uploads_of_an_account_are_limited(doors: Doors, problem: Problem) -> None:
     """One more is told to come again, also when several begin at once."""
     settings = evolve(doors.app.state.doors.settings, account_unfinished=3)
