@@ -147,6 +147,21 @@ def test_what_the_bounds_refuse_is_counted(tmp_path: Path) -> None:
     assert [line[:5] for line in told[:-1]] == [b"%05d" % number for number in range(len(told) - 1)]
 
 
+def test_what_waits_for_a_reader_who_leaves_is_dropped_and_counted() -> None:
+    """It is kept no longer than there is hope for it."""
+    reading, writing = os.pipe()
+    outlet = Outlet(Lines(writing), b"%d missing\n".__mod__)
+    while outlet.push():
+        outlet.info(LINE)
+    for _ in range(10):
+        outlet.info(LINE)
+    os.close(reading)
+    assert not outlet.push()
+    outlet.info(LINE)
+    assert outlet.dropped_in_all >= 11
+    os.close(writing)
+
+
 @pytest.mark.parametrize("end", ["sys.exit(0)", "os._exit(0)"])
 def test_a_process_whose_log_nobody_reads_goes_on_to_its_end(end: str) -> None:
     """As a service does in a terminal that is held, or behind a pipe whose reader hangs."""
