@@ -16,6 +16,7 @@ from daemon.intake import (
     submitting,
     transcripts,
     tus,
+    tus_operations,
 )
 from daemon.intake.compatible import routes as compatible
 from daemon.intake.doors import Doors
@@ -46,7 +47,7 @@ def intake_app(
     `inside` is what the service owner may ask.
     """
     app = Starlette(
-        routes=[*routes_of(OPERATIONS), *tus.ROUTES],
+        routes=routes_of(OPERATIONS),
         middleware=[Middleware(NamedRequests), Middleware(tus.TusHeaders), Middleware(ContainedErrors)],
         exception_handlers=TOLD,
     )
@@ -70,6 +71,7 @@ async def show_description(_: Asked) -> Response:
 
 OPERATIONS: tuple[Operation, ...] = (
     *submitting.OPERATIONS,
+    *tus_operations.OPERATIONS,
     *listing.OPERATIONS,
     *polling.OPERATIONS,
     *editing.OPERATIONS,

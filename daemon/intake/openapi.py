@@ -127,23 +127,20 @@ def _problems(operation: Operation, schemas: Schemas) -> dict[str, Any]:
     codes: dict[int, list[str]] = {}
     for status, code in told:
         codes.setdefault(status, []).append(code)
-    return {
-        str(status): _problem(operation, HTTPStatus(status), each, schemas)
-        for status, each in sorted(codes.items())
-    }
+    return {str(status): _problem(operation, status, each, schemas) for status, each in sorted(codes.items())}
 
 
-def _problem(operation: Operation, status: HTTPStatus, codes: list[str], schemas: Schemas) -> dict[str, Any]:
+def _problem(operation: Operation, status: int, codes: list[str], schemas: Schemas) -> dict[str, Any]:
     if operation.tells == "openai":
         content = {"application/json": {"schema": schemas.of(OpenAIError)}}
     else:
-        narrowed = {"properties": {"code": {"enum": codes}, "status": {"const": status.value}}}
+        narrowed = {"properties": {"code": {"enum": codes}, "status": {"const": status}}}
         content = {
             "application/problem+json": {
                 "schema": {"allOf": [{"$ref": "#/components/schemas/Problem"}, narrowed]}
             }
         }
-    shown: dict[str, Any] = {"description": f"{status.phrase}: {', '.join(codes)}", "content": content}
+    shown: dict[str, Any] = {"description": ", ".join(codes), "content": content}
     if status in (HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.TOO_MANY_REQUESTS):
         shown["headers"] = {"Retry-After": {"description": _RETRY, "schema": {"type": "string"}}}
     return shown

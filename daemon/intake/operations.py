@@ -100,7 +100,7 @@ def json_answer(says: str, shape: Any, headers: Mapping[str, str] | None = None)
 
 def _chosen(methods: Mapping[str, Endpoint]) -> Endpoint:
     async def endpoint(request: Request) -> Response:
-        return await methods["GET" if request.method == "HEAD" else request.method](request)
+        return await (methods.get(request.method) or methods["GET"])(request)  # HEAD is GET without a body
 
     return endpoint
 

@@ -36,11 +36,11 @@ class Schemas:
 
     def of(self, kind: Any) -> Schema:  # noqa: ANN401 - types come in every form
         """Return the schema of values of a kind; TypeError for a kind that has no form in JSON."""
-        if kind in _PLAIN:
-            return dict(_PLAIN[kind])
         origin, inside = get_origin(kind), get_args(kind)
         if origin is not None:
             return self._built(kind, origin, inside)
+        if kind in _PLAIN:
+            return dict(_PLAIN[kind])
         if isinstance(kind, type) and issubclass(kind, StrEnum):
             return {"type": "string", "enum": [each.value for each in kind]}
         if attrs.has(kind):

@@ -8,7 +8,6 @@ import trio
 from attrs import asdict
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from daemon.intake.admission import admit
@@ -229,9 +228,3 @@ class TusHeaders:
             await send(message)
 
         await self._app(scope, receive, telling)
-
-
-ROUTES = (
-    Route(_PATH, begin, methods=["OPTIONS", "POST"]),
-    Route(f"{_PATH}/{{id}}", continue_, methods=["HEAD", "PATCH", "DELETE", "POST"]),
-)

@@ -12,6 +12,8 @@ from tests.acceptance.rig import Rig
 from tests.acceptance.test_clients import a_port
 
 SEED = "20261130"
+# The tool cannot write bodies of tus' own kind; real clients of it stand for these.
+NOT_ASKED = ("beginUpload", "continueUpload", "overrideUploadMethod")
 EXAMPLES, DEEP_EXAMPLES = 4, 150
 # What each answer is held to. Not asked for: that whatever the schema allows is accepted (an id that nobody
 # has, a key in use and a record that is done are refused for what they are, and not for their form).
@@ -40,6 +42,7 @@ def examined(
             *(sys.executable, "-m", "schemathesis.cli", "--config-file", str(config)),
             *("run", f"{url}/openapi.json", "--header", f"Authorization: Bearer {token}"),
             *("--phases", "examples,coverage,fuzzing", "--checks", ",".join(CHECKS)),
+            *(word for name in NOT_ASKED for word in ("--exclude-operation-id", name)),
             *("--max-examples", str(examples), "--seed", SEED, "--generation-database", "none"),
             *("--request-timeout", "30", "--continue-on-failure", "--warnings", "off", "--no-color"),
         ],
