@@ -7,7 +7,7 @@ from functools import partial
 from uuid import uuid4
 
 import trio
-from attrs import frozen
+from attrs import field, frozen
 
 from daemon.attempt import Attempts
 from daemon.bell import Bell
@@ -66,12 +66,16 @@ class Parts:
     metrics: Metrics
     run: str
     sentence: Callable[[], str]
+    adopters: list[Callable[[Settings], None]] = field(factory=list)
+    """What else goes by the settings of the moment."""
 
     def adopt(self, settings: Settings) -> None:
         """Go on with these settings, as far as they may change while the service runs."""
         work = settings.work
         self.workers.settings = self.workers.attempts.settings = work
         self.workers.claims.failures_limit = work.failures_limit
+        for also in self.adopters:
+            also(settings)
 
 
 def parts_of(ground: Ground, children: Children) -> Parts:

@@ -27,6 +27,10 @@ CHANGEABLE: Final = frozenset(
         "work.first_retry_seconds",
         "work.longest_retry_seconds",
         "work.settle_seconds",
+        "intake.largest_bytes",
+        "intake.queued_hours",
+        "intake.account_unfinished",
+        "intake.unfinished_hours",
     }
 )
 """What may change while the service runs; each is looked at anew whenever it is needed."""

@@ -28,7 +28,7 @@ import trio
 
 from daemon import systemd
 from daemon.children import open_children
-from daemon.intake import ALIAS, Inside, Polls, intake_app
+from daemon.intake import ALIAS, Inside, Polls, adopt, intake_app
 from daemon.journal import keep_pushing
 from daemon.line import build_line, milestone_limit, whisper_threads
 from daemon.metrics import Metrics
@@ -194,6 +194,7 @@ async def _start_support(support: trio.Nursery, ground: Ground, parts: Parts, *,
                 models=(ALIAS, Path(settings.whisper.model).name),
             ),
         )
+        parts.adopters.append(lambda changed: adopt(app, changed.intake))
         door = Path(settings.intake.socket) if settings.intake.socket else ground.folder.socket
         inherited = [each.socket for each in systemd.inherited_sockets()]
         serving = partial(serve_web, app, socket=door, listen=settings.intake.listen, inherited=inherited)

@@ -2,7 +2,8 @@
 
 from daemon.intake.app import intake_app
 from daemon.intake.compatible.wish import ALIAS
+from daemon.intake.doors import adopt
 from daemon.intake.polls import Polls
 from daemon.intake.service import Inside
 
-__all__ = ["ALIAS", "Inside", "Polls", "intake_app"]
+__all__ = ["ALIAS", "Inside", "Polls", "adopt", "intake_app"]

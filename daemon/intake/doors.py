@@ -5,7 +5,8 @@ from collections.abc import Callable
 from http import HTTPStatus
 from uuid import UUID
 
-from attrs import field, frozen
+from attrs import define, field
+from starlette.applications import Starlette
 from starlette.requests import Request
 
 from daemon.intake.places import Places
@@ -22,9 +23,12 @@ from storage.database import Database
 _RETRY_STOPPING = 10
 
 
-@frozen(kw_only=True)
+@define(kw_only=True, eq=False)
 class Doors:
-    """`lane` is the first stage's; `settings` bound what is received."""
+    """`lane` is the first stage's; `settings` bound what is received, and may be replaced meanwhile.
+
+    What is counted from the start on (the places, the wrong tokens) goes by the first settings.
+    """
 
     database: Database
     store: Store
@@ -52,6 +56,11 @@ def open_doors(request: Request) -> Doors:
         detail = "The service is stopping; try again in a moment."
         raise come_again(HTTPStatus.SERVICE_UNAVAILABLE, "stopping", detail, _RETRY_STOPPING)
     return doors
+
+
+def adopt(app: Starlette, settings: IntakeSettings) -> None:
+    """Have the doors of a running application go by these settings from now on."""
+    app.state.doors.settings = settings
 
 
 def doors_of(request: Request) -> Doors:

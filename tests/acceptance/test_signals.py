@@ -36,6 +36,12 @@ def test_a_reload_is_answered_with_what_came_of_it(make_rig: Callable[..., Rig],
     done = rig.rubezh("reload")
     assert (done.returncode, done.stderr) == (0, "changed: work.failures_limit\n")
     assert rig.rubezh("reload").stderr == "nothing was changed\n"
+    token = rig.account()
+    assert daemon.submit(token, b"anything")
+    rig.file.write_text(rig.file.read_text() + "[intake]\nlargest_bytes = 3\n")
+    assert rig.rubezh("reload").stderr == "changed: intake.largest_bytes\n"
+    with daemon.client(token) as client:
+        assert client.post("/v1/records", params={"filename": "x.wav"}, content=b"four").status_code == 413
     put(rig.file, "workers = 2", "workers = 3")
     refused = rig.rubezh("reload")
     assert (refused.returncode, refused.stdout) == (2, "")
@@ -44,7 +50,7 @@ def test_a_reload_is_answered_with_what_came_of_it(make_rig: Callable[..., Rig],
     assert "work.worker: is no setting" in rig.rubezh("reload").stderr
     put(rig.file, "worker = 2", "workers = 2")
     daemon.signal(signal.SIGHUP)
-    eventually(lambda: len(daemon.entries("settings.adopted")) == 3, "a hangup is a reload")
+    eventually(lambda: len(daemon.entries("settings.adopted")) == 4, "a hangup is a reload")
     assert len(daemon.entries("settings.refused")) == 1, (
         "a file with a fault is told to whoever asked, and sent nobody"
     )
