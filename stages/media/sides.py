@@ -8,6 +8,7 @@ against its own loudest, and how alike the two waves are over all.
 from enum import StrEnum
 
 import numpy as np
+from attrs import frozen
 from numpy.typing import NDArray
 
 from stages.media.wave64 import RATE
@@ -48,7 +49,7 @@ def mix(block: Samples) -> Samples:
     """Mix samples of shape (sides, n) into (n,); where two sides cancel out, take the louder one."""
     if len(block) == 1:
         return block[0, :]
-    return _mixed(block, _products(block))
+    return _mixed(block, _products(block.astype(np.float32)))
 
 
 def mix_whole(samples: Samples) -> Samples:
@@ -59,21 +60,31 @@ def mix_whole(samples: Samples) -> Samples:
     return np.concatenate([mix(samples[:, start : start + RATE]) for start in starts] or [samples[0, :]])
 
 
-def _products(block: Samples) -> Sums:
-    wide = block.astype(np.float32)
-    products: Sums = wide @ wide.T
-    return products
+@frozen
+class _Products:
+    """The sums of each side with itself, and of one with the other."""
+
+    left: float = 0.0
+    right: float = 0.0
+    both: float = 0.0
+
+    def __add__(self, more: "_Products") -> "_Products":
+        return _Products(self.left + more.left, self.right + more.right, self.both + more.both)
 
 
-def _mixed(block: Samples, products: Sums) -> Samples:
-    left, right, both = float(products[0, 0]), float(products[1, 1]), float(products[0, 1])
-    if (left + right + 2 * both) / 4 < _CANCELLED * max(left, right):
-        return block[0, :] if left >= right else block[1, :]
-    one, other = block[0, :], block[1, :]
-    half_of_both: Samples = (
-        (one >> 1) + (other >> 1) + (one & other & 1)
-    )  # rounded down; the sum would overflow
-    return half_of_both
+def _products(wide: Sums) -> _Products:
+    left, right = (
+        wide[0, :],
+        wide[1, :],
+    )  # three products of vectors: for so few rows that of matrices is slow
+    return _Products(float(left @ left), float(right @ right), float(left @ right))
+
+
+def _mixed(block: Samples, of: _Products) -> Samples:
+    if (of.left + of.right + 2 * of.both) / 4 < _CANCELLED * max(of.left, of.right):
+        return block[0, :] if of.left >= of.right else block[1, :]
+    both = block[0, :].astype(np.int32) + block[1, :]
+    return (both >> 1).astype(np.int16)
 
 
 class Weighing:
@@ -81,7 +92,7 @@ class Weighing:
 
     def __init__(self) -> None:
         """Begin with nothing heard."""
-        self._products = np.zeros((2, 2))
+        self._products = _Products()
         self._levels = np.zeros((_BINS, _BINS), np.int64)  # steps, by the level of each side
 
     def add(self, block: Samples, *, levels: bool = True) -> Samples:
@@ -90,7 +101,7 @@ class Weighing:
         Without `levels` nothing is learnt of who speaks when: for sides that are known to be together.
         """
         wide = block.astype(np.float32)
-        products: Sums = wide @ wide.T
+        products = _products(wide)
         self._products += products
         if levels:
             self._count(wide)
@@ -140,8 +151,8 @@ class Weighing:
         return one, other
 
     def _correlation(self) -> float:
-        power = float(self._products[0, 0] * self._products[1, 1])
-        return float(self._products[0, 1]) / power**0.5 if power else 0.0
+        power = self._products.left * self._products.right
+        return self._products.both / power**0.5 if power else 0.0
 
     def _led(self) -> tuple[int, int, int]:
         """Return the steps that each side leads alone, and those in which anybody is heard."""

@@ -85,7 +85,8 @@ class Writer:
 
     def write(self, samples: NDArray[np.int16]) -> None:
         """Append samples, shape (n,), or (sides, n)."""
-        self._put(samples.T.astype("<i2", copy=False).tobytes())
+        side_by_side = samples if samples.ndim == 1 else np.column_stack(list(samples))
+        self._put(side_by_side.astype("<i2", copy=False).tobytes())
         self.samples += samples.shape[-1]
 
     def write_silence(self, samples: int) -> None:
