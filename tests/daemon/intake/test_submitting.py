@@ -142,6 +142,18 @@ async def test_s_i2_a_client_that_goes_away_leaves_nothing(doors: Doors, size: s
     await doors.comes_to(0, [])
 
 
+async def test_a_sender_that_crawls_or_has_vanished_is_not_waited_for(
+    doors: Doors, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """408 after the patience for one that sends next to nothing, and nothing of it is left."""
+    monkeypatch.setattr("daemon.intake.body.PATIENCE_SECONDS", 0.3)
+    for size in ("Content-Length: 900000", "Transfer-Encoding: chunked"):
+        answer = await doors.speak(doors.head(size), then=b"" if "chunked" in size else b"x" * 5000)
+        assert answer.startswith(b"HTTP/1.1 408 ")
+        assert b"connection: close" in answer.lower()
+    await doors.comes_to(0, [])
+
+
 async def test_a_socket_cut_after_the_last_byte_may_leave_a_whole_record(doors: Doors) -> None:
     """Who leaves after the last byte and before the answer may have been accepted: whole, never in part."""
     async with await trio.open_unix_socket(str(doors.socket)) as stream:
@@ -332,12 +344,16 @@ async def test_hours_in_the_queue_are_limited(doors: Doors, problem: Problem) ->
         answer = await sent()
         assert "2.0 hours" in problem(answer, 429, "queue_full")
         assert int(answer.headers["retry-after"]) > 0
+        unlimited = evolve(doors.app.state.doors, settings=evolve(settings, queued_hours=0.0))
+        limited, doors.app.state.doors = doors.app.state.doors, unlimited
+        assert (await sent()).status_code == 201
+        doors.app.state.doors = limited
         await put(
             doors.database,
             "UPDATE records SET milestone = 'done', lane = NULL WHERE decoded_seconds IS NULL",
         )
         assert (await sent()).status_code == 201
-    assert (await doors.left())[0] == 3
+    assert (await doors.left())[0] == 4
 
 
 async def test_s_i6_a_stopping_service_answers_polls_and_takes_nothing_new(

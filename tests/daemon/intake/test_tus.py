@@ -13,13 +13,18 @@ import httpx
 import pytest
 import trio
 from attrs import evolve
+from trio.testing import MockClock
 
+from daemon.intake import problems as refusals
+from daemon.intake.turns import PATIENCE_SECONDS, Turns
 from storage.accounts import remove_account
 from storage.database import open_database
 from storage.ids import new_id
 from storage.tidying import tidy
 from storage.upload import Upload
+from storage.upload_files import resumed
 from storage.uploads import drop_upload, hold_upload
+from tests.builders import put_store
 from tests.daemon.intake.conftest import LARGEST, Doors
 from tests.making import an_account, put
 from tests.waiting import until
@@ -128,6 +133,20 @@ def size_of(doors: Doors, at: str) -> int:
     """Return how many bytes of an upload are in the store."""
     place = doors.store.root / "uploads" / at.rsplit("/", 1)[1]
     return place.stat().st_size if place.exists() else 0
+
+
+async def test_a_part_that_crawls_is_not_waited_for_and_what_came_of_it_is_kept(
+    doors: Doors, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """408, the connection closed, and the sender goes on from there when it can."""
+    monkeypatch.setattr("daemon.intake.body.PATIENCE_SECONDS", 0.3)
+    async with doors.client() as client:
+        at = await begun(client, 10_000)
+        head = doors.head("Content-Length: 10000", "Upload-Offset: 0", *lines(PART), path=at, method="PATCH")
+        answer = await doors.speak(head, then=b"x" * 5000)
+        assert answer.startswith(b"HTTP/1.1 408 ")
+        assert b"connection: close" in answer.lower()
+        assert await offset_of(client, at) == 5000
 
 
 async def test_whoever_comes_again_gets_the_turn(doors: Doors) -> None:
@@ -478,4 +497,56 @@ async def test_an_account_removed_under_a_request_is_told_and_leaves_nothing(
         await tidy(doors.database, doors.store)
     else:
         problem(answers[0], 422, "refused")
+    assert await doors.left() == (0, [])
+
+
+async def test_an_upload_whose_beginning_fails_is_not_begun(doors: Doors, problem: Problem) -> None:
+    """Its sender does not know where it is: with a wrong checksum, or gone, nothing of it is kept."""
+    async with doors.client() as client:
+        headers = {**PART, "Upload-Length": "6", "Upload-Checksum": f"sha1 {b64encode(bytes(20)).decode()}"}
+        problem(await client.post("/v1/uploads", headers=headers, content=b"abc"), 460, "checksum_mismatch")
+    assert await doors.left() == (0, [])
+    head = doors.head("Content-Length: 6", "Upload-Length: 6", *lines(PART), path="/v1/uploads")
+    async with await trio.open_unix_socket(str(doors.socket)) as stream:
+        await stream.send_all(head + b"abc")
+        await until(lambda: list((doors.store.root / "uploads").iterdir()) != [])
+
+    async def forgotten() -> bool:
+        return await put(doors.database, "SELECT 1 FROM uploads") == []
+
+    await until(forgotten)
+    await doors.comes_to(0, [])
+
+
+async def test_an_upload_that_another_process_writes_is_locked(doors: Doors, problem: Problem) -> None:
+    """423 and a time to come again; how far it is is told all the same."""
+    async with doors.client() as client:
+        at = await begun(client, 10)
+        async with resumed(doors.store, UUID(at.rsplit("/", 1)[1])):
+            answer = await patched(client, at, 0, b"12345")
+            problem(answer, 423, "locked")
+            assert int(answer.headers["retry-after"]) > 0
+            assert await offset_of(client, at) == 0
+        assert (await patched(client, at, 0, b"12345")).status_code == 204
+
+
+async def test_who_cannot_let_go_of_an_upload_is_not_waited_for_long(autojump_clock: MockClock) -> None:
+    """Whoever comes then is told that it is locked."""
+    turns, upload_id = Turns(), new_id()
+    async with turns.mine(upload_id):
+        with pytest.raises(refusals.Problem) as locked:
+            await turns.interrupt(upload_id)
+        assert (locked.value.status, locked.value.code) == (423, "locked")
+        assert trio.current_time() == pytest.approx(PATIENCE_SECONDS)
+    assert await turns.interrupt(upload_id) is False
+
+
+async def test_an_upload_of_another_store_is_gone_on_with_there(doors: Doors, problem: Problem) -> None:
+    """503: behind one address there may be several daemons, each with a store of its own."""
+    elsewhere = await put_store(doors.database)
+    async with doors.client() as client:
+        at = await begun(client, 10)
+        await put(doors.database, "UPDATE uploads SET store_id = %s", elsewhere)
+        for answer in (await patched(client, at, 0, b"x"), await client.delete(at, headers=TUS)):
+            problem(answer, 503, "elsewhere")
     assert await doors.left() == (0, [])
