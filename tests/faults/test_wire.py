@@ -99,7 +99,7 @@ async def far_database(wire: Wire) -> AsyncIterator[Timed]:
                 try:
                     opened = await stack.enter_async_context(opening())
                 except DatabaseUnavailable:  # a busy machine may need more than the time of a call: once more
-                    continue
+                    await trio.sleep(0.01)
         yield Timed(**{str(each.alias): getattr(opened, each.name) for each in fields(Database)})
 
 
