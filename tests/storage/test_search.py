@@ -8,14 +8,13 @@ from storage.sql import query
 from tests.builders import Queue, ask
 from tests.storage.test_sql import HISTORY, PLACEHOLDER, SAMPLES, nodes_of
 
-WORDS_OF = (
-    "SELECT length(words_of(%s)) AS words, words_of(%s) @@ websearch_to_tsquery('russian', %s) AS found"
-)
+WORDS_OF = """SELECT length(words) AS words, words @@ websearch_to_tsquery('russian', %s) AS found
+    FROM (SELECT words_of(%s) AS words OFFSET 0) AS once"""
 
 
 async def looked_for(queue: Queue, said: str, search: str) -> tuple[int, bool]:
     """Return how many words there are in a text, and whether one of them is found."""
-    [row] = await ask(queue.database, WORDS_OF, [said, said, search])
+    [row] = await ask(queue.database, WORDS_OF, [search, said])
     return row["words"], row["found"]
 
 
@@ -25,18 +24,18 @@ async def test_no_text_has_too_many_words(queue: Queue) -> None:
     words, found = await looked_for(queue, many, "слово59999")
     assert words >= 60_000
     assert found
-    most = " ".join(f"слово{number}" for number in range(200_000))
+    most = " ".join(f"слово{number}" for number in range(150_000))
     words, found = await looked_for(queue, most, "слово1")
     assert words > 10_000
     assert found
-    assert await looked_for(queue, "x" * 3_000_000, "x") == (0, False)
+    assert await looked_for(queue, "x" * 1_500_000, "x") == (0, False)
     assert await looked_for(queue, "", "x") == (0, False)
 
 
 async def test_the_longest_text_is_written(queue: Queue) -> None:
     """As the text of a record, by the update that a settle makes."""
     record_id = await queue.record()
-    long = " ".join(f"слово{number}" for number in range(200_000))
+    long = " ".join(f"слово{number}" for number in range(150_000))
     await queue.change(record_id, recognised_text=long)
     [row] = await ask(queue.database, "SELECT length(words) AS words FROM record_words")
     assert row["words"] > 10_000
