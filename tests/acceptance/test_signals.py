@@ -37,7 +37,7 @@ def test_a_reload_is_answered_with_what_came_of_it(make_rig: Callable[..., Rig],
     assert (done.returncode, done.stderr) == (0, "changed: work.failures_limit\n")
     assert rig.rubezh("reload").stderr == "nothing was changed\n"
     token = rig.account()
-    assert daemon.submit(token, b"anything")
+    daemon.submit(token, b"anything")
     rig.file.write_text(rig.file.read_text() + "[intake]\nlargest_bytes = 3\n")
     assert rig.rubezh("reload").stderr == "changed: intake.largest_bytes\n"
     with daemon.client(token) as client:

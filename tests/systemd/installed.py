@@ -11,9 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-import pytest
-
-from tests.systemd.private import PrivateSystemd, private_systemd
+from tests.systemd.private import PrivateSystemd, cannot_run, private_systemd
 
 ROOT: Final = Path(__file__).parents[2]
 CHECKOUT: Final = "/usr/lib/rubezh/checkout"
@@ -53,7 +51,7 @@ systemctl daemon-reload
 def installed() -> Iterator[PrivateSystemd]:
     """Boot a machine and install; nothing is started."""
     if not (Path(sys.prefix) / "bin" / "rubezh").is_file():
-        pytest.skip("needs Rubezh installed in the environment that runs the tests")
+        cannot_run("needs Rubezh installed in the environment that runs the tests")
     libraries, interpreter = Path(sysconfig.get_path("purelib")), Path(sys.executable).resolve()
     shown = {CHECKOUT: ROOT, _LIBRARIES: libraries}
     python = str(interpreter)

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
-from typing import IO, Any, Final
+from typing import IO, Any, Final, NoReturn
 
 import pytest
 from attrs import frozen
@@ -101,10 +101,14 @@ def why_not() -> str | None:
 
 def need_systemd() -> None:
     """Skip the test where no systemd can be booted, with the reason; fail it where one must be."""
-    if (reason := why_not()) is None:
-        return
+    if (reason := why_not()) is not None:
+        cannot_run(reason)
+
+
+def cannot_run(reason: str) -> NoReturn:
+    """Skip the test, or fail it where it must run."""
     if os.environ.get(REQUIRED):
-        pytest.fail(f"{REQUIRED} is set, and there can be no systemd here: {reason}")
+        pytest.fail(f"{REQUIRED} is set, and the tests with a real systemd cannot run here: {reason}")
     pytest.skip(reason)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from daemon.settings import Settings
 from daemon.stop import exit_budget
-from tests.systemd.private import PrivateSystemd
+from tests.systemd.private import PrivateSystemd, cannot_run
 
 ROOT = Path(__file__).parents[2]
 UNIT = ROOT / "systemd" / "rubezh.service"
@@ -55,7 +55,7 @@ def test_it_is_exposed_to_next_to_nothing(machine: PrivateSystemd) -> None:
 def test_systemd_makes_the_user(tmp_path: Path, unit: configparser.ConfigParser) -> None:
     """The user that the unit names is the one that sysusers makes, at home in the state folder."""
     if not shutil.which("systemd-sysusers") or os.geteuid() != 0:
-        pytest.skip("needs systemd-sysusers and root")
+        cannot_run("needs systemd-sysusers and root")
     (tmp_path / "etc").mkdir()
     subprocess.run(["systemd-sysusers", f"--root={tmp_path}", str(SYSUSERS)], check=True, timeout=60)
     (line,) = (tmp_path / "etc/passwd").read_text("utf-8").splitlines()
