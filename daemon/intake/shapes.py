@@ -122,7 +122,7 @@ def shown_record(readiness: Readiness) -> dict[str, Any]:
     listed = _listed(readiness)
     progress = ShownProgress(**attrs.asdict(listed["progress"]), queue_position=readiness.queue_position)
     shown: dict[str, Any] = plain(ShownRecord(**{**listed, "progress": progress}, text=readiness.text))
-    return shown
+    return {name: shown[name] for name in (*listed, "text")}  # in the order of lists, what is long at the end
 
 
 def shown_listed(readiness: Readiness) -> ShownListed:
