@@ -9,7 +9,7 @@
              └─ PostgreSQL: our own, or the one that the DSN names
                 └─ pool, schema, store
                    └─ children: warm recognisers, decoders
-                      └─ support ring: doors · keeper · bell · probes · watchdog
+                      └─ support ring: doors · keeper · bell · probes · watchdog · reload
                          └─ work ring: workers
 
 A stop cancels the work ring alone: while attempts are given back, leases are renewed, systemd is fed and
