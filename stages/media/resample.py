@@ -45,11 +45,16 @@ class Resampler:
         """Begin with nothing known."""
         self.sides = 0  # nothing came yet
         self._filters: _Filters | None = None
+        self._ready: list[Block] = []
 
     def feed(self, frame: AudioFrame) -> list[Block]:
-        """Take one frame; return what is ready. Raises av.FFmpegError for sound that cannot be resampled."""
+        """Take one frame; return what is ready.
+
+        Raises av.FFmpegError for sound that cannot be resampled; what was ready before it is not lost.
+        """
         kind = (frame.format.name, frame.layout.name, frame.sample_rate)
-        ready = [] if self._filters is None or self._filters.kind == kind else self.drain()
+        if self._filters is not None and self._filters.kind != kind:
+            self._end_filters()
         if not self.sides:
             self.sides = min(frame.layout.nb_channels, 2)
         frame.pts = None  # where a piece belongs was settled before: the filters must not judge again
@@ -62,20 +67,27 @@ class Resampler:
             raise
         self._filters.held += frame.samples
         if self._filters.held >= frame.sample_rate:
-            ready += self._pulled(self._filters)
-        return ready
+            self._pull(self._filters)
+        return self._taken()
 
     def drain(self) -> list[Block]:
         """Return all that is left; the next frame starts anew."""
-        filters, self._filters = self._filters, None
-        if filters is None:
-            return []
-        filters.source.push(None)
-        return self._pulled(filters)
+        self._end_filters()
+        return self._taken()
 
-    def _pulled(self, filters: _Filters) -> list[Block]:
+    def _end_filters(self) -> None:
+        filters, self._filters = self._filters, None
+        if filters is not None:
+            filters.source.push(None)
+            self._pull(filters)
+
+    def _pull(self, filters: _Filters) -> None:
         filters.held = 0
-        return [frame.to_ndarray().astype(np.int16, copy=False) for frame in _all_ready(filters.sink)]
+        self._ready += [frame.to_ndarray().astype(np.int16, copy=False) for frame in _all_ready(filters.sink)]
+
+    def _taken(self) -> list[Block]:
+        taken, self._ready = self._ready, []
+        return taken
 
 
 def _all_ready(sink: FilterContext) -> Iterator[AudioFrame]:

@@ -73,10 +73,8 @@ class _Products:
 
 
 def _products(wide: Sums) -> _Products:
-    left, right = (
-        wide[0, :],
-        wide[1, :],
-    )  # three products of vectors: for so few rows that of matrices is slow
+    # Three products of vectors: for so few rows that of matrices is slow.
+    left, right = wide[0, :], wide[1, :]
     return _Products(float(left @ left), float(right @ right), float(left @ right))
 
 

@@ -26,7 +26,7 @@ VERDICTS = {StopCode.NOT_MEDIA, StopCode.NO_AUDIO, StopCode.TOO_LONG}
 
 @frozen
 class Judged:
-    """What was said of a file; `lines` of ours were executed for it, and so many megabytes used so far."""
+    """What was said of a file; `lines` of ours were executed for it, so many megabytes are held after it."""
 
     answer: Finished | Refused | Failed
     lines: int

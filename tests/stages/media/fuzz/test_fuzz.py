@@ -16,7 +16,7 @@ from stages.media.messages import Channels, Finished
 from tests.stages.media.fuzz.harness import Harness, Judged
 from tests.stages.media.fuzz.mutations import LONGEST, mutant
 
-MOST_MEMORY = 400  # megabytes: what the worker may have used after any number of files
+MOST_MEMORY = 400  # megabytes: what the worker may hold after any number of files
 
 
 @pytest.fixture(scope="session")

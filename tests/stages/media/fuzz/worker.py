@@ -5,8 +5,8 @@ A line in: source, target, and whether to count what was executed. A line out: t
 
 import json
 import os
-import resource
 import sys
+from pathlib import Path
 from types import CodeType, FrameType
 
 from stages.media.child import answer
@@ -49,7 +49,8 @@ def main() -> None:
             sys.settrace(counting)
         last = answer(request, lambda _: None)
         sys.settrace(None)
-        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+        pages = int(Path("/proc/self/statm").read_text("ascii").split()[1])
+        memory = pages * os.sysconf("SC_PAGE_SIZE") >> 20
         wire.write(
             json.dumps({"answer": answer_to_json(last), "lines": len(counting.lines), "memory": memory})
             + "\n"
