@@ -2,7 +2,6 @@
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from enum import Enum, auto
-from http import HTTPStatus
 from typing import Any
 from uuid import UUID
 
@@ -12,7 +11,6 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from daemon.intake.doors import Doors, asked_record, asker, doors_of
-from daemon.intake.problems import Problem
 from daemon.intake.queries import Parameter, read_query
 from storage.account import Account
 
@@ -117,10 +115,3 @@ def _endpoint(operation: Operation) -> Endpoint:
         return await handler(Asked(request=request, doors=doors_of(request), account=account, query=query))
 
     return endpoint
-
-
-def refuse(status: HTTPStatus, code: str, detail: str, **headers: str) -> Problem:
-    """Return a problem; a header's name is written with _ for -."""
-    return Problem(
-        status, code, detail, headers={name.replace("_", "-"): value for name, value in headers.items()}
-    )

@@ -5,12 +5,13 @@ from collections.abc import Callable
 import httpx
 import pytest
 import trio
+from attrs import evolve
 
 from daemon.intake import changes
 from storage.accounts import list_tokens, revoke_token
 from storage.owner import delete, lift, stop
 from tests.daemon.intake.conftest import Doors
-from tests.making import a_record, change
+from tests.making import a_record, change, put
 from tests.waiting import until
 
 Problem = Callable[[httpx.Response, int, str], str]
@@ -193,3 +194,33 @@ async def test_what_anybody_says_on_the_channel_harms_nobody(doors: Doors) -> No
     waiting = doors.app.state.doors.polls.changes
     for told in ("", "x", "0" * 5000, str(doors.anna.id)):
         waiting.hear(told)
+
+
+async def test_a_listener_that_lost_its_connection_hears_again(
+    doors: Doors, nursery: trio.Nursery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What changed meanwhile is looked for, and what changes then is told."""
+    monkeypatch.setattr(changes, "RETRY_SECONDS", 0.1)
+    monkeypatch.setattr(changes, "LOOK_SECONDS", 60.0)  # so that only what is heard can end a wait
+    record_id = await a_record(doors.database, doors.store, doors.anna)
+    answers = list[httpx.Response]()
+    waiting = doors.app.state.doors.polls.changes
+    await until(lambda: waiting.hears)
+    ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query = %s AND datname = %s"
+    listening = f'LISTEN "{changes.CHANNEL}"'
+    [[name]] = await put(doors.database, "SELECT current_database()")
+    assert await put(doors.database, ended, listening, name) == [(True,)]
+    await until(lambda: not waiting.hears)
+    await until(lambda: waiting.hears)
+    nursery.start_soon(waited, doors, f"/v1/records/{record_id}", answers)
+    await until(lambda: waiting.waiting == 1)
+    await trio.sleep(0.2)
+    await change(doors.database, record_id, DONE)
+    await until(lambda: bool(answers))
+    assert answers[0].json()["text"] == "All of it."
+
+
+async def test_where_notifications_are_switched_off_nobody_listens(doors: Doors) -> None:
+    """As behind a pooler: the looks alone find what changes."""
+    with trio.fail_after(5):
+        await changes.Changes().listen(evolve(doors.database, listens=False))
