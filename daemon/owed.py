@@ -54,9 +54,12 @@ class Debts:
 
     def write(self) -> None:
         """Make every debt outlast the process, if it does not already: fsynced, the folder too."""
-        for token in self._open.keys() - self._written:
+        for token in self._open:
+            place = self._folder / str(token)
+            if place.exists():
+                continue
             log.warning("give_back.owed", token=str(token))
-            with (self._folder / str(token)).open("wb") as file:
+            with place.open("wb") as file:
                 os.fsync(file.fileno())
             self._written.add(token)
         folder = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY)

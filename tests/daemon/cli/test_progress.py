@@ -39,9 +39,13 @@ def at(milestone: str, **changes: Any) -> Readiness:
         "audio_warnings": (),
         "recogniser": None,
         "recognised_seconds": 0.0,
+        "store_id": UUID(int=3),
+        "audio_path": None,
         "text": None,
-        "held": True,
-        "wakes_in": None,
+        "is_silent": False,
+        "milestone_seconds": 0.0,
+        "held_seconds": 1.0,
+        "wakes_in": 0.0,
         "queue_position": None,
     }
     return Readiness(**(given | changes))
@@ -51,15 +55,19 @@ def at(milestone: str, **changes: Any) -> Readiness:
     ("found", "state", "position"),
     [
         (at("created"), "converting", ""),
-        (at("created", held=False, failures=0, queue_position=1), "converting", ""),
-        (at("created", held=False, failures=0, queue_position=12), "waiting as number 12", ""),
+        (at("created", held_seconds=None, failures=0, queue_position=1), "converting", ""),
+        (at("created", held_seconds=None, failures=0, queue_position=12), "waiting as number 12", ""),
         (at("converted", decoded_seconds=240.0), "recognising", "0:00 / 4:00"),
         (at("transcribe", decoded_seconds=240.0, recognised_seconds=42.5), "recognising", "0:42 / 4:00"),
-        (at("transcribe", held=False, failures=2, wakes_in=9.6), "failed 2 in a row, again in 0:09", ""),
-        (at("transcribe", held=False, failures=2), "failed 2 in a row, again", ""),
-        (at("transcribe", stop=STOP, held=False), "stopped", ""),
         (
-            at("done", decoded_seconds=3601.0, recognised_seconds=3599.0, held=False),
+            at("transcribe", held_seconds=None, failures=2, wakes_in=9.6),
+            "failed 2 in a row, again in 0:09",
+            "",
+        ),
+        (at("transcribe", held_seconds=None, failures=2), "failed 2 in a row, again", ""),
+        (at("transcribe", stop=STOP, held_seconds=None), "stopped", ""),
+        (
+            at("done", decoded_seconds=3601.0, recognised_seconds=3599.0, held_seconds=None),
             "done",
             "1:00:01 / 1:00:01",
         ),
@@ -83,8 +91,8 @@ def test_lines_tell_news_and_are_sparse_otherwise(
         at("transcribe", decoded_seconds=240.0),
         at("transcribe", decoded_seconds=240.0, recognised_seconds=10),
         at("transcribe", decoded_seconds=240.0, recognised_seconds=20),
-        at("transcribe", held=False, failures=2, wakes_in=9.0),
-        at("transcribe", held=False, failures=2, wakes_in=8.0),
+        at("transcribe", held_seconds=None, failures=2, wakes_in=9.0),
+        at("transcribe", held_seconds=None, failures=2, wakes_in=8.0),
         at("transcribe", decoded_seconds=240.0, recognised_seconds=30),
     ):
         clock[0] += 1.0
@@ -149,7 +157,7 @@ def test_of_many_recordings_only_those_at_work_have_a_bar() -> None:
     bars = Bars([f"{number:03}.wav" for number in range(100)], console)
     with bars:
         bars.at(7, at("transcribe", decoded_seconds=240.0))
-        bars.at(8, at("created", held=False, failures=0, queue_position=3))
+        bars.at(8, at("created", held_seconds=None, failures=0, queue_position=3))
         bars.at(9, at("done"))
     drawn = screen.getvalue()
     assert "007.wav" in drawn
