@@ -21,7 +21,7 @@ TRANSCRIBE = (*AS_THE_SERVICE, PROGRAM, "transcribe", "--language", "en")
 RUBBISH = 15  # recordings that are none: more entries than a stopped journald takes
 FLOOD = 5_000
 
-pytestmark = [pytest.mark.root, pytest.mark.model]
+pytestmark = [pytest.mark.root, pytest.mark.model, pytest.mark.timeout(300)]
 
 
 @pytest.fixture(scope="module")
