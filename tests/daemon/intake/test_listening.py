@@ -8,7 +8,6 @@ from uuid import UUID, uuid4
 
 import httpx
 import numpy as np
-import pytest
 import structlog
 
 from daemon.intake import listening
@@ -61,27 +60,27 @@ async def test_the_sides_of_a_call_are_heard_on_their_own_ears(doors: Doors) -> 
         assert sound.readframes(200_001) == SAMPLES.tobytes()
 
 
-@pytest.mark.parametrize(
-    ("range_", "first", "length"),
-    [
-        ("bytes=0-1", 0, 2),
-        ("bytes=0-43", 0, 44),
-        ("bytes=43-44", 43, 2),
-        ("bytes=-500", SIZE - 500, 500),
-        (f"bytes={SIZE - 1}-", SIZE - 1, 1),
-        ("bytes=100-400000", 100, 399_901),
-        (f"bytes=10-{10**18}", 10, SIZE - 10),
-    ],
+PARTS = (
+    ("bytes=0-1", 0, 2),
+    ("bytes=0-43", 0, 44),
+    ("bytes=43-44", 43, 2),
+    ("bytes=-500", SIZE - 500, 500),
+    (f"bytes={SIZE - 1}-", SIZE - 1, 1),
+    ("bytes=100-400000", 100, 399_901),
+    (f"bytes=10-{10**18}", 10, SIZE - 10),
 )
-async def test_a_part_is_that_part(doors: Doors, range_: str, first: int, length: int) -> None:
+
+
+async def test_a_part_is_that_part(doors: Doors) -> None:
     """Byte for byte, wherever it begins and ends."""
     record_id, _ = await a_recording(doors)
     async with doors.client() as client:
         whole = (await client.get(f"/v1/records/{record_id}/audio")).content
-        answer = await client.get(f"/v1/records/{record_id}/audio", headers={"Range": range_})
-    assert answer.status_code == 206
-    assert answer.headers["content-range"] == f"bytes {first}-{first + length - 1}/{SIZE}"
-    assert answer.content == whole[first : first + length]
+        for range_, first, length in PARTS:
+            answer = await client.get(f"/v1/records/{record_id}/audio", headers={"Range": range_})
+            assert answer.status_code == 206
+            assert answer.headers["content-range"] == f"bytes {first}-{first + length - 1}/{SIZE}"
+            assert answer.content == whole[first : first + length]
 
 
 async def test_ranges_that_are_none_and_ones_past_the_end(doors: Doors, problem: Problem) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 from uuid import UUID
 
 import httpx
-import pytest
 
 from storage.claim import Claim
 from storage.ids import new_id
@@ -71,29 +70,29 @@ async def test_lists_can_be_narrowed(doors: Doors) -> None:
     assert answer.json()["records"][0]["audio"]["warnings"] == ["silent"]
 
 
-@pytest.mark.parametrize(
-    "cursor",
-    [
-        "",
-        "x",
-        "A" * 32,
-        "_" * 32,
-        "é" * 32,
-        "A" * 31 + "=",
-        "." * 32,
-        urlsafe_b64encode(b"\x7f" + b"\xff" * 23).decode(),
-        urlsafe_b64encode(b"\x80" + b"\x00" * 23).decode(),
-        json.dumps({"id": 1}),
-        "%00",
-    ],
+CURSORS = (
+    "",
+    "x",
+    "A" * 32,
+    "_" * 32,
+    "é" * 32,
+    "A" * 31 + "=",
+    "." * 32,
+    urlsafe_b64encode(b"\x7f" + b"\xff" * 23).decode(),
+    urlsafe_b64encode(b"\x80" + b"\x00" * 23).decode(),
+    json.dumps({"id": 1}),
+    "%00",
 )
-async def test_a_cursor_that_we_never_gave(doors: Doors, problem: Problem, cursor: str) -> None:
+
+
+async def test_a_cursor_that_we_never_gave(doors: Doors, problem: Problem) -> None:
     """Is refused in a sentence, or read as a place like any other; it opens nothing."""
     await a_record(doors.database, doors.store, doors.anna)
     async with doors.client() as client:
-        answer = await client.get("/v1/records", params={"cursor": cursor})
-    if answer.status_code != 200:
-        problem(answer, 400, "invalid_cursor")
+        for cursor in CURSORS:
+            answer = await client.get("/v1/records", params={"cursor": cursor})
+            if answer.status_code != 200:
+                problem(answer, 400, "invalid_cursor")
 
 
 async def test_a_query_is_told_all_its_faults(doors: Doors, problem: Problem) -> None:
