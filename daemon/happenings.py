@@ -24,7 +24,7 @@ EVENTS: Final[Mapping[str, str]] = MappingProxyType(
         "submission.unresolved": "whether a recording's row was committed is unknown; its bytes are kept",
         "submission.refused": "the database did not take a recording's row; nothing of it is kept",
         "upload.begun": "a resumable upload was begun; it becomes a record with its last byte",
-        "upload.broken_off": "a sender went away in the middle of an upload; what came is kept for its return",
+        "upload.broken_off": "a sender went away in the middle of an upload; what came of it is kept",
         "upload.uncounted": "what came of an upload could not be counted; it will be sent again",
         "upload.undropped": "an upload could not be given up; the end of its lease does that",
         "upload.gone": "bytes of an upload that were counted are not in the store any more",

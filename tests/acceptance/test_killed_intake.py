@@ -37,6 +37,8 @@ def test_s_i10_what_was_promised_survives_every_kill(
         suffer(daemon, token, sending, random.uniform(0.02, LONGEST_LIFE))  # noqa: S311 - a moment, no secret
         check_promises(rig, ledger)
     daemon = rig.start(*rig.odd("endless"))
+    # Let the minute pass in which keys are still held by the dead.
+    rig.ask("UPDATE submission_keys SET lease_until = clock_timestamp() - interval '1 s'")
     for sender in sending:
         sender.finish(daemon, token)
     daemon.stop()
