@@ -172,7 +172,7 @@ async def _lent(pool: AsyncConnectionPool[Connection], seconds: float) -> AsyncI
         async with connection:
             yield connection
     finally:
-        await asyncio.shield(pool.putconn(connection))
+        await asyncio.shield(pool.putconn(connection))  # noqa: ASYNC102 - the wait is `_insisting`'s to bound
 
 
 @contextmanager
