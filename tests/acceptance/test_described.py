@@ -15,6 +15,8 @@ SEED = "20261130"
 # The tool cannot write bodies of tus' own kind; real clients of it stand for these.
 NOT_ASKED = ("beginUpload", "continueUpload", "overrideUploadMethod")
 EXAMPLES = 150
+# How what is wrong may be refused.
+REFUSALS = [400, 401, 403, 404, 405, 406, 409, 412, 413, 415, 422, 428, 429]
 # What each answer is held to. Not asked for: that whatever the schema allows is accepted (an id that nobody
 # has, a key in use and a record that is done are refused for what they are, and not for their form).
 CHECKS = (
@@ -34,7 +36,8 @@ def examined(
     url: str, token: str, folder: Path, phases: str, record_id: str | None
 ) -> "subprocess.CompletedProcess[str]":
     """Run schemathesis; `record_id` stands wherever a record is asked for, else ids are made up."""
-    lines = [] if record_id is None else ["[parameters]", f'"path.id" = {json.dumps(record_id)}']
+    lines = ["[checks.negative_data_rejection]", f"expected-statuses = {json.dumps(REFUSALS)}"]
+    lines += [] if record_id is None else ["[parameters]", f'"path.id" = {json.dumps(record_id)}']
     config = folder / "schemathesis.toml"
     config.write_text("\n".join(lines) + "\n")
     return subprocess.run(
