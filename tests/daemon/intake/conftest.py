@@ -69,7 +69,12 @@ class Doors:
 
     def head(self, *headers: str, path: str = "/v1/records", method: str = "POST") -> bytes:
         """Return the head of a submission, to be sent by hand."""
-        lines = [f"{method} {path} HTTP/1.1", "Host: rubezh", f"Authorization: Bearer {self.secret}", *headers]
+        lines = [
+            f"{method} {path} HTTP/1.1",
+            "Host: rubezh",
+            f"Authorization: Bearer {self.secret}",
+            *headers,
+        ]
         return ("\r\n".join(lines) + "\r\n\r\n").encode()
 
     async def left(self) -> tuple[int, list[str]]:
