@@ -57,16 +57,18 @@ class Workers:
     async def work(self, name: str) -> None:
         """Claim and work until a stop is asked for."""
         log.debug("worker.started", worker=name)
-        while not self.stop.asked:
-            with ExitStack() as keeping:
-                self.beats.leave(name)  # to wait for one's turn may take as long as there is no work
-                async with self._turn:
-                    taken = await self._take(name, keeping)
-                if taken is not None:
-                    self.beats.promise(name, self.attempts.longest_seconds(taken))
-                    await self.attempts.run(taken)
-            self.bell.ring()  # a slot is free, and the record may be ready for its next stage
-        self.beats.leave(name)
+        try:
+            while not self.stop.asked:
+                with ExitStack() as keeping:
+                    self.beats.leave(name)  # to wait for one's turn may take as long as there is no work
+                    async with self._turn:
+                        taken = await self._take(name, keeping)
+                    if taken is not None:
+                        self.beats.promise(name, self.attempts.longest_seconds(taken))
+                        await self.attempts.run(taken)
+                self.bell.ring()  # a slot is free, and the record may be ready for its next stage
+        finally:
+            self.beats.leave(name)  # also when cancelled: whoever has ended is expected no more
 
     async def _take(self, name: str, keeping: ExitStack) -> Taken | None:
         """Look for work until there is some; None when a stop is asked for meanwhile."""

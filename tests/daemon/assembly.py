@@ -17,6 +17,7 @@ from daemon.lanes import Lanes
 from daemon.metrics import NO_STAGE, Mark, Metrics
 from daemon.outage import Outage
 from daemon.owed import Debts
+from daemon.parts import BEAT_MARGIN_SECONDS
 from daemon.policy import Taken
 from daemon.settings import WorkSettings
 from daemon.stop import Stop
@@ -248,7 +249,7 @@ def a_house(
     store.prepare()
     door = Door(queue.claims)
     claims = cast("Claims", door)
-    beats, bell, outage, stop = Beats(), Bell(), Outage(metrics), Stop()
+    beats, bell, outage, stop = Beats(margin_seconds=BEAT_MARGIN_SECONDS), Bell(), Outage(metrics), Stop()
     lanes = Lanes(slots or {"convert": 4, "whisper": 4}, metrics)
     debts = Debts(folder / "owed", now=trio.current_time(), patience=max(claims.leases.values()))
     keeper = Keeper(claims, debts, outage, metrics)

@@ -13,6 +13,7 @@ from structlog.typing import EventDict
 from trio.testing import MockClock
 
 from daemon.metrics import Metrics
+from daemon.parts import BEAT_MARGIN_SECONDS
 from daemon.worker import CouldNotAsk
 from stages.stage import Deferred, Outcome, Tools
 from storage import owner
@@ -516,5 +517,5 @@ async def test_the_watchdog_knows_what_a_worker_may_take(autojump_clock: MockClo
         await trio.sleep(990)
         assert house.beats.silent() == frozenset()
     house.beats.promise("worker 9", 1)
-    await trio.sleep(2)
+    await trio.sleep(2 + BEAT_MARGIN_SECONDS)
     assert house.beats.silent() == {"worker 9"}, "who left is expected no more"
