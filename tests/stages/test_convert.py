@@ -311,11 +311,11 @@ async def test_the_child_is_kept_to_its_own_folder_and_gains_nothing(store: Path
 async def test_a_cancel_leaves_no_child_and_no_copy(store: Path) -> None:
     """Cancelled in the middle, the child is dead and reaped when the work has ended."""
     record = a_record()
-    async with tools_for(record, store, wav(600)) as tools:
+    async with tools_for(record, store, wav(1800)) as tools:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(stage_of(store).work, record, tools)
             await the_child()
-            await trio.sleep(0.3)
+            await trio.sleep(0.1)
             nursery.cancel_scope.cancel()
         assert children() == []
         assert not (tools.folder / "audio.w64").exists()

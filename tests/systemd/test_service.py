@@ -17,6 +17,12 @@ AS_THE_SERVICE = ("runuser", "-u", "rubezh", "--", "env", "XDG_CONFIG_HOME=/etc"
 pytestmark = [pytest.mark.root, pytest.mark.model]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def nothing_there(machine: PrivateSystemd) -> None:
+    """Begin with an empty state folder, whatever other tests had recorded on this machine."""
+    machine.run("sh", "-euc", "rm -rf /var/lib/rubezh/*")
+
+
 @pytest.fixture
 def service(machine: PrivateSystemd) -> Iterator[PrivateSystemd]:
     """The same machine with the service started, and stopped afterwards."""
