@@ -117,7 +117,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "the claim takes a record without locking it",
-        f"{CLAIMS}::test_claimers_in_a_race_take_each_record_once[3]",
+        f"{CLAIMS}::test_a_record_locked_by_an_edit_is_skipped_and_found_later",
         (_sql("claim", "    FOR UPDATE OF ready SKIP LOCKED\n", ""),),
     ),
     Mutant(
