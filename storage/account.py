@@ -8,12 +8,13 @@ from attrs import frozen
 
 @frozen(kw_only=True)
 class Account:
-    """A record owner."""
+    """A record owner; `is_service_owner`: this one sees the service as a whole too, in the panel."""
 
     id: UUID
     name: str
     created_at: datetime
     disabled_at: datetime | None
+    is_service_owner: bool
 
 
 @frozen(kw_only=True)

@@ -41,13 +41,13 @@ class Deleted:
 Fate = HandedOver | Deleted
 
 
-async def add_account(database: Database, name: str) -> Account:
+async def add_account(database: Database, name: str, *, is_service_owner: bool = False) -> Account:
     """Make an account; raises Refused when the name is empty, taken, too long or no text for a database."""
     if not name.strip() or not name.isprintable():
         raise Refused("an account needs a name of printable letters; give it one")
     if len(name) > MOST_LETTERS:
         raise Refused(f"an account's name may have {MOST_LETTERS} letters, this has {len(name)}; shorten it")
-    account = await database.transact(_in_add_account, name)
+    account = await database.transact(_in_add_account, name, is_service_owner)
     if account is None:
         raise Refused(f"there is an account named {name!r} already; choose another name")
     return account
@@ -57,7 +57,7 @@ async def find_or_add_account(database: Database, name: str) -> Account:
     """Return the account of that name, made if need be; of those who come at once only one makes it."""
     return (
         await database.transact(_in_find_account, name)
-        or await database.transact(_in_add_account, name)
+        or await database.transact(_in_add_account, name, False)  # noqa: FBT003 - crossed by place
         # Somebody was quicker by a hair.
         or await database.transact(_in_find_account, name)
         or await add_account(database, name)
@@ -77,6 +77,11 @@ async def list_accounts(database: Database) -> tuple[Account, ...]:
 async def disable_account(database: Database, account_id: UUID, *, disabled: bool = True) -> Account | None:
     """Close an account (its tokens open nothing) or open it again; its records are worked on all the same."""
     return await database.transact(_in_disable_account, account_id, disabled)
+
+
+async def set_role(database: Database, account_id: UUID, *, is_service_owner: bool) -> Account | None:
+    """Make an account the service owner's, or one like the others."""
+    return await database.transact(_in_set_role, account_id, is_service_owner)
 
 
 async def remove_account(database: Database, account: Account, fate: Fate | None = None) -> int:
@@ -122,7 +127,7 @@ async def account_of_secret(database: Database, secret: str) -> Account | None:
 
 async def accounts_of_secrets(database: Database, hashes: Collection[bytes]) -> Mapping[bytes, Account]:
     """Return whose secrets these are, by their hashes; those that open nothing are left out."""
-    return await database.transact(_in_accounts_of_secrets, hashes)
+    return await database.transact(in_accounts_of_secrets, hashes)
 
 
 def hash_of(secret: str) -> bytes:
@@ -130,9 +135,10 @@ def hash_of(secret: str) -> bytes:
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()
 
 
-async def _in_add_account(connection: Connection, name: str) -> Account | None:
+async def _in_add_account(connection: Connection, name: str, is_service_owner: bool) -> Account | None:  # noqa: FBT001 - crossed by place
     async with connection.cursor(row_factory=class_row(Account)) as cursor:
-        await cursor.execute(query("account_added"), {"id": new_id(), "name": name})
+        made = {"id": new_id(), "name": name, "is_service_owner": is_service_owner}
+        await cursor.execute(query("account_added"), made)
         return await cursor.fetchone()
 
 
@@ -151,6 +157,12 @@ async def _in_list_accounts(connection: Connection) -> tuple[Account, ...]:
 async def _in_disable_account(connection: Connection, account_id: UUID, disabled: bool) -> Account | None:  # noqa: FBT001 - crossed by place
     async with connection.cursor(row_factory=class_row(Account)) as cursor:
         await cursor.execute(query("account_disabled"), {"id": account_id, "disabled": disabled})
+        return await cursor.fetchone()
+
+
+async def _in_set_role(connection: Connection, account_id: UUID, is_service_owner: bool) -> Account | None:  # noqa: FBT001 - crossed by place
+    async with connection.cursor(row_factory=class_row(Account)) as cursor:
+        await cursor.execute(query("account_role"), {"id": account_id, "is_service_owner": is_service_owner})
         return await cursor.fetchone()
 
 
@@ -206,7 +218,8 @@ async def _in_list_tokens(connection: Connection, account_id: UUID) -> tuple[Tok
         return tuple(await cursor.fetchall())
 
 
-async def _in_accounts_of_secrets(connection: Connection, hashes: Collection[bytes]) -> dict[bytes, Account]:
+async def in_accounts_of_secrets(connection: Connection, hashes: Collection[bytes]) -> dict[bytes, Account]:
+    """Do as `accounts_of_secrets` does, asyncio-flavoured, on a connection that one has."""
     async with connection.cursor(row_factory=dict_row) as cursor:
         await cursor.execute(query("accounts_of_secrets"), {"secrets": list(hashes)})
         rows = await cursor.fetchall()

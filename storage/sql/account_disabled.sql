@@ -2,4 +2,4 @@
 UPDATE accounts
 SET disabled_at = CASE WHEN %(disabled)s THEN coalesce(disabled_at, clock_timestamp()) END
 WHERE id = %(id)s
-RETURNING id, name, created_at, disabled_at
+RETURNING id, name, created_at, disabled_at, is_service_owner
