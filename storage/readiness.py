@@ -131,7 +131,7 @@ async def read_readiness(database: Database, record_id: UUID, owner_id: UUID | N
 
     `owner_id` None asks as the service owner, who may see every record.
     """
-    found = await database.transact(_in_read_many, [record_id], [record_id], owner_id)
+    found = await database.transact(in_read_many, [record_id], [record_id], owner_id)
     return found.get(record_id, NotFound(record_id))
 
 
@@ -139,7 +139,7 @@ async def read_many(
     database: Database, ids: Collection[UUID], with_text: Collection[UUID]
 ) -> Mapping[UUID, Readiness]:
     """Return what the poll shows of those that are there, whoever's they are, some with their text."""
-    return await database.transact(_in_read_many, ids, with_text, None)
+    return await database.transact(in_read_many, ids, with_text, None)
 
 
 async def read_page(database: Database, owner_id: UUID, wanted: PageWanted) -> tuple[Readiness, ...]:
@@ -163,9 +163,10 @@ async def list_records(
     return await database.transact(_in_list_records, owner_id, wanted or Wanted())
 
 
-async def _in_read_many(
+async def in_read_many(
     connection: Connection, ids: Collection[UUID], with_text: Collection[UUID], owner_id: UUID | None
 ) -> dict[UUID, Readiness]:
+    """Do as `read_many` and `read_readiness` do, asyncio-flavoured, on a connection that one has."""
     async with connection.cursor(row_factory=dict_row) as cursor:
         asked = {
             "ids": list(ids),

@@ -19,6 +19,7 @@ from storage.account import Account
 from storage.accounts import hash_of
 from storage.audio import Store
 from storage.database import Database
+from storage.entries import Entered, Entry, Look
 
 _RETRY_STOPPING = 10
 
@@ -75,11 +76,16 @@ async def asker(request: Request) -> Account:
 
     A token that is wrong, revoked, expired or of a disabled account is answered like none at all.
     """
+    return (await entered(request)).account
+
+
+async def entered(request: Request, look: Look | None = None) -> Entered:
+    """Do as `asker` does, and look at a record in the same call to the database."""
     scheme, _, secret = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer" and secret:
-        account = await _account_of(request, hash_of(secret.strip()))
-        if account is not None:
-            return account
+        found = await _opened(request, Entry(hash_of(secret.strip()), look))
+        if found is not None:
+            return found
     raise Problem(
         HTTPStatus.UNAUTHORIZED,
         "unauthorized",
@@ -88,20 +94,20 @@ async def asker(request: Request) -> Account:
     )
 
 
-async def _account_of(request: Request, secret_sha256: bytes) -> Account | None:
+async def _opened(request: Request, entry: Entry) -> Entered | None:
     """Look a token up; raises Problem where too many wrong ones came from."""
-    doors = doors_of(request)
+    doors, secret_sha256 = doors_of(request), entry.secret_sha256
     source = None if request.client is None else request.client.host
     if wait := doors.wrong_tokens.wait_seconds(source, secret_sha256):
         detail = "Too many wrong tokens came from this address; wait, and send a valid one."
         seconds = math.ceil(wait)
         raise come_again(HTTPStatus.TOO_MANY_REQUESTS, "too_many_wrong_tokens", detail, seconds)
-    account = await doors.polls.accounts.ask(secret_sha256)
-    if account is None:
+    found = await doors.polls.entries.ask(entry)
+    if found is None:
         doors.wrong_tokens.wrong(source, secret_sha256)
     else:
         doors.wrong_tokens.right(secret_sha256)
-    return account
+    return found
 
 
 def asked_record(request: Request) -> UUID:

@@ -10,9 +10,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from daemon.intake.doors import Doors, asked_record, asker, doors_of
+from daemon.intake.doors import Doors, asked_record, doors_of, entered
 from daemon.intake.queries import Parameter, read_query
 from storage.account import Account
+from storage.entries import Look
+from storage.readiness import Readiness
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
@@ -33,6 +35,7 @@ class Asked:
     doors: Doors
     account: Account
     query: Mapping[str, Any]
+    readiness: Readiness | None = None  # what was looked at ahead, whoever's it is
 
     @property
     def record_id(self) -> UUID:
@@ -61,8 +64,9 @@ class Answer:
 class Operation:
     """One method on one path.
 
-    An operation of an account is handed what was asked, token and query already checked. One that does that
-    by itself is `raw`: its parameters are described here and read there.
+    An operation of an account is handed what was asked, token and query already checked; what it will look
+    at in any case it may name `ahead`, to have it read with the token. One that does all that by itself is
+    `raw`: its parameters are described here and read there.
     """
 
     method: str
@@ -71,6 +75,7 @@ class Operation:
     says: str
     answers: Mapping[int, Answer]
     handler: Callable[[Asked], Awaitable[Response]] | None = None
+    ahead: Callable[[Request], Look | None] = lambda _: None
     raw: Endpoint | None = None
     who: Who = Who.ACCOUNT
     parameters: tuple[Parameter, ...] = ()
@@ -110,8 +115,15 @@ def _endpoint(operation: Operation) -> Endpoint:
 
     async def endpoint(request: Request) -> Response:
         # First who asks: to everybody else a right question and a wrong one are the same.
-        account = await asker(request)
+        found = await entered(request, operation.ahead(request))
         query = read_query(request.query_params.multi_items(), operation.parameters)
-        return await handler(Asked(request=request, doors=doors_of(request), account=account, query=query))
+        asked = Asked(
+            request=request,
+            doors=doors_of(request),
+            account=found.account,
+            query=query,
+            readiness=found.readiness,
+        )
+        return await handler(asked)
 
     return endpoint

@@ -12,11 +12,13 @@ from starlette.responses import JSONResponse, Response
 from daemon.intake.beside import work_beside
 from daemon.intake.changes import Watch
 from daemon.intake.conditions import asked_wait, none_match
-from daemon.intake.doors import asker
+from daemon.intake.doors import asked_record, asker
 from daemon.intake.operations import Answer, Asked, Operation, json_answer
 from daemon.intake.pace import ask_again_seconds
+from daemon.intake.problems import Problem
 from daemon.intake.queries import Parameter
 from daemon.intake.shapes import ShownRecord, shown_record
+from storage.entries import Look
 from storage.readiness import Readiness
 from storage.record import Milestone
 
@@ -25,7 +27,9 @@ async def show_record(asked: Asked) -> Response:
     """Answer the poll: at once, or with `Prefer: wait` as soon as there is something new."""
     known = asked.request.headers.get("if-none-match")
     seconds = asked_wait(asked.request.headers.getlist("prefer"))
-    readiness = await asked.doors.polls.look(asked.record_id, asked.account, with_text=known is None)
+    readiness = await asked.doors.polls.shown_to(
+        asked.account, asked.record_id, asked.readiness, with_text=known is None
+    )
     waited = False
     if seconds and _is_awaited(readiness, known):
         readiness, waited = await _when_changed(asked, readiness, seconds)
@@ -38,6 +42,14 @@ async def show_record(asked: Asked) -> Response:
         readiness = await asked.doors.polls.look(asked.record_id, asked.account)
         headers |= headers_of(readiness)
     return JSONResponse(shown_record(readiness), headers=headers)
+
+
+def _look(request: Request) -> Look | None:
+    """Return what the poll is about; None for what cannot be an id of ours, which is told later."""
+    try:
+        return Look(asked_record(request), with_text="if-none-match" not in request.headers)
+    except Problem:
+        return None
 
 
 def headers_of(readiness: Readiness) -> dict[str, str]:
@@ -107,6 +119,7 @@ OPERATIONS = (
         name="showRecord",
         says="The readiness poll: what a record is at, and its text once it is done.",
         handler=show_record,
+        ahead=_look,
         parameters=(
             Parameter(
                 name="If-None-Match",

@@ -8,7 +8,7 @@ import httpx
 import pytest
 import structlog
 
-from daemon.intake import polls as module
+from storage import entries
 from storage.ids import new_id
 from storage.owner import lift, stop
 from tests.daemon.intake.conftest import Doors
@@ -144,7 +144,7 @@ async def test_an_error_of_ours_stays_in_its_request(
 
     async with doors.client() as client:
         with monkeypatch.context() as broken, structlog.testing.capture_logs() as logged:
-            broken.setattr(module, "read_many", failing)
+            broken.setattr(entries, "in_read_many", failing)
             answer = await client.get(f"/v1/records/{new_id()}")
         assert "insides" not in problem(answer, 500, "internal_error")
         assert [(entry["event"], entry["log_level"]) for entry in logged] == [("request.failed", "warning")]
