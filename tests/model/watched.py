@@ -38,8 +38,13 @@ class WatchedClaims(FakeClaims):
         asked_at = self.world.now
         claim = await super().claim(token, lanes)
         if isinstance(claim, Claim):
-            milestone = self.world.rows[claim.record_id].milestone
-            self.world.known[token] = Known(claim=claim, until=asked_at + self.leases[milestone])
+            # Meanwhile the record may be at another milestone: the answer was late.
+            lease = next(
+                event.detail["lease_seconds"]
+                for event in reversed(self.world.reference.events)
+                if event.kind == "claimed" and event.token == token
+            )
+            self.world.known[token] = Known(claim=claim, until=asked_at + lease)
         return claim
 
     async def renew(self, tokens: Iterable[UUID]) -> dict[UUID, float]:
