@@ -1,7 +1,8 @@
 """Polls and submissions a second, beside bare routes of the same server in the same process.
 
 The sides take turns, each with the same clients over the same socket; a bare route answers the same bytes as
-a poll does, or reads what a submission sends and drops it.
+a poll does, or reads what a submission sends and drops it. A second one of those keeps it on the disk
+for good, which tells apart what the disk costs from what we do.
 """
 
 import json
@@ -64,6 +65,9 @@ async def _sides(socket: str, token: str, record: str) -> tuple[dict[str, Side],
         },
         {
             "bare": Side(request=f"POST /bare-upload HTTP/1.1\r\n{authorized}".encode() + sent, status=201),
+            "bare, kept": Side(
+                request=f"POST /bare-keeping HTTP/1.1\r\n{authorized}".encode() + sent, status=201
+            ),
             "submit": Side(request=f"POST /v1/records HTTP/1.1\r\n{authorized}".encode() + sent, status=201),
         },
     )

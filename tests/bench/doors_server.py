@@ -4,7 +4,9 @@ Says who may ask, and what for, as JSON; serves until its stdin ends.
 """
 
 import json
+import os
 import sys
+import tempfile
 from functools import partial
 from pathlib import Path
 
@@ -19,7 +21,7 @@ from daemon.intake.shapes import shown_record
 from daemon.journal import configure
 from daemon.settings import IntakeSettings
 from daemon.web import serve_web
-from storage.audio import Store
+from storage.audio import Store, fsync_folder
 from storage.database import Database, open_database, open_loop
 from storage.mounting import mount_store
 from storage.readiness import Readiness, read_readiness
@@ -33,6 +35,7 @@ async def _serve(dsn: str, folder: Path) -> None:
         trio.open_nursery() as nursery,
     ):
         (folder / "store").mkdir()
+        (folder / "kept").mkdir()
         store = await mount_store(database, folder / "store")
         account, secret = await an_account(database)
         record_id = await a_record(database, store, account)
@@ -53,12 +56,33 @@ async def _serve(dsn: str, folder: Path) -> None:
                 size += len(chunk)
             return JSONResponse({"size": size}, 201)
 
-        app.router.routes += [Route("/bare", bare), Route("/bare-upload", bare_upload, methods=["POST"])]
+        async def bare_keeping(request: Request) -> Response:
+            data = b"".join([chunk async for chunk in request.stream()])
+            size = await trio.to_thread.run_sync(_keep, folder / "kept", data)
+            return JSONResponse({"size": size}, 201)
+
+        app.router.routes += [
+            Route("/bare", bare),
+            Route("/bare-upload", bare_upload, methods=["POST"]),
+            Route("/bare-keeping", bare_keeping, methods=["POST"]),
+        ]
         await nursery.start(partial(serve_web, app, socket=folder / "doors.sock"))
         sys.stdout.write(json.dumps({"token": secret, "record": str(record_id)}) + "\n")
         sys.stdout.flush()
         await trio.to_thread.run_sync(sys.stdin.read)
         nursery.cancel_scope.cancel()
+
+
+def _keep(top: Path, data: bytes) -> int:
+    """Have `data` and its name on the disk for good, in a folder of its own: no intake can do with less."""
+    folder = Path(tempfile.mkdtemp(dir=top))
+    with (folder / "source").open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    fsync_folder(folder)
+    fsync_folder(top)
+    return len(data)
 
 
 async def _no_numbers() -> bytes:
