@@ -32,6 +32,7 @@ from daemon.intake import ALIAS, Inside, Polls, adopt, intake_app
 from daemon.journal import keep_pushing
 from daemon.line import build_line, milestone_limit, whisper_threads
 from daemon.metrics import Metrics
+from daemon.panel import attach
 from daemon.parts import Ground, Parts, parts_of
 from daemon.queue_gauges import queue_exposition
 from daemon.reloading import Reloading
@@ -194,6 +195,7 @@ async def _start_support(support: trio.Nursery, ground: Ground, parts: Parts, *,
                 models=(ALIAS, Path(settings.whisper.model).name),
             ),
         )
+        attach(app, settings.panel)
         parts.adopters.append(lambda changed: adopt(app, changed.intake))
         door = Path(settings.intake.socket) if settings.intake.socket else ground.folder.socket
         inherited = [each.socket for each in systemd.inherited_sockets()]

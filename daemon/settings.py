@@ -16,6 +16,7 @@ from storage.errors import SettingsRefused, StateFolderRefused
 from storage.folder import default_state_folder, home_folder
 
 _HOST_AND_PORT = re.compile(r"(?P<host>\[[0-9A-Fa-f:.%\w]+\]|[^\s:\[\]/]+):(?P<port>[0-9]{1,5})", re.ASCII)
+_WEB_ADDRESS = re.compile(r"https?://(\[[0-9A-Fa-f:.]+\]|[^\s:\[\]/?#@]+)(:[0-9]{1,5})?", re.ASCII)
 _LAST_PORT = 65535
 _LONGEST_SOCKET = 107  # bytes that Linux has for the path of a Unix socket
 _DAY = 86400.0
@@ -106,6 +107,20 @@ class IntakeSettings:
     queued_hours: float = field(default=1000.0, validator=Range(least=0, most=10**6))  # 0: no limit
 
 
+def _web_address(_instance: object, _field: "Attribute[str]", value: str) -> None:
+    if value and not _WEB_ADDRESS.fullmatch(value):
+        raise ValueError(f'must be like https://rubezh.example, without a path, or empty, is "{value}"')
+
+
+@frozen(kw_only=True)
+class PanelSettings:
+    """The pages for people. `address` is where browsers find them; empty: wherever they come."""
+
+    address: str = field(default="", validator=_web_address)
+    idle_days: float = field(default=14.0, validator=Range(above=0, most=3650))
+    longest_days: float = field(default=90.0, validator=Range(above=0, most=3650))
+
+
 @frozen(kw_only=True)
 class Settings:
     """Everything that can be set."""
@@ -116,6 +131,7 @@ class Settings:
     convert: ConvertSettings = ConvertSettings()
     whisper: WhisperSettings = WhisperSettings()
     intake: IntakeSettings = IntakeSettings()
+    panel: PanelSettings = PanelSettings()
 
 
 def default_file(environment: Mapping[str, str]) -> Path | None:

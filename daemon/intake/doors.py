@@ -9,6 +9,7 @@ from attrs import define, field
 from starlette.applications import Starlette
 from starlette.requests import Request
 
+from daemon.intake.browsers import Browsers, signed_in
 from daemon.intake.places import Places
 from daemon.intake.polls import Polls
 from daemon.intake.problems import Problem, come_again, no_such_record
@@ -28,6 +29,7 @@ _RETRY_STOPPING = 10
 class Doors:
     """`lane` is the first stage's; `settings` bound what is received, and may be replaced meanwhile.
 
+    `browsers`: who is signed in; None where there is no panel, and then a cookie opens nothing.
     What is counted from the start on (the places, the wrong tokens) goes by the first settings.
     """
 
@@ -37,6 +39,7 @@ class Doors:
     settings: IntakeSettings
     stopping: Callable[[], bool]
     polls: Polls
+    browsers: Browsers | None = None
     places: Places = field(init=False, eq=False, repr=False)
     turns: Turns = field(factory=Turns, init=False, eq=False, repr=False)
     wrong_tokens: WrongTokens = field(init=False, eq=False, repr=False)
@@ -72,7 +75,7 @@ def doors_of(request: Request) -> Doors:
 
 
 async def asker(request: Request) -> Account:
-    """Return the account whose token the request carries; every route but the sign of life begins with this.
+    """Return the account whose token the request carries, or whose session; other routes begin with this.
 
     A token that is wrong, revoked, expired or of a disabled account is answered like none at all.
     """
@@ -86,12 +89,22 @@ async def entered(request: Request, look: Look | None = None) -> Entered:
         found = await _opened(request, Entry(hash_of(secret.strip()), look))
         if found is not None:
             return found
+    elif not scheme and (found := await _signed_in(request, look)) is not None:
+        return found
     raise Problem(
         HTTPStatus.UNAUTHORIZED,
         "unauthorized",
         "The request carries no valid token; send one as Authorization: Bearer <token>.",
         headers={"WWW-Authenticate": 'Bearer realm="rubezh"'},
     )
+
+
+async def _signed_in(request: Request, look: Look | None) -> Entered | None:
+    """Do the same for the session of a browser; raises Problem where no page of ours had the request sent."""
+    doors = doors_of(request)
+    if doors.browsers is None or (account := await signed_in(doors.browsers, request)) is None:
+        return None
+    return Entered(account, None if look is None else await doors.polls.find(look))
 
 
 async def _opened(request: Request, entry: Entry) -> Entered | None:

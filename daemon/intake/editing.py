@@ -21,6 +21,7 @@ from daemon.intake.problems import Problem, ProblemResponse, no_such_record
 from daemon.intake.queries import Parameter
 from daemon.intake.shapes import ShownRecord, shown_record
 from storage import owner
+from storage.account import Account
 from storage.claim import NotFound
 from storage.database import Database
 from storage.owner import Edit, Verdict
@@ -73,22 +74,26 @@ async def edit_record(asked: Asked) -> Response:
 
 async def delete_record(asked: Asked) -> Response:
     """Make a record invisible at once, also while a stage works on it."""
-    verdict = await owner.delete(asked.doors.database, asked.record_id, asked.account.id, asked.account.name)
+    await perform(owner.delete, asked.doors.database, asked.account, asked.record_id)
+    return Response(status_code=HTTPStatus.NO_CONTENT)
+
+
+async def perform(verb: Verb, database: Database, account: Account, record_id: UUID) -> Verdict:
+    """Do one of an owner's verbs, and tell it in the log; raises Problem for a record one may not see."""
+    verdict = await verb(database, record_id, account.id, account.name)
     if isinstance(verdict, NotFound):
         raise no_such_record()
-    tell_deed(owner.delete, asked.record_id, asked.account.id, asked.account.name)
-    return Response(status_code=HTTPStatus.NO_CONTENT)
+    if verdict is Verdict.DONE:
+        tell_deed(verb, record_id, account.id, account.name)
+    return verdict
 
 
 def _verb(verb: Verb, refusals: Mapping[Verdict, tuple[str, str]]) -> Callable[[Asked], Awaitable[Response]]:
     async def do(asked: Asked) -> Response:
-        verdict = await verb(asked.doors.database, asked.record_id, asked.account.id, asked.account.name)
-        if isinstance(verdict, NotFound):
-            raise no_such_record()
+        verdict = await perform(verb, asked.doors.database, asked.account, asked.record_id)
         if verdict is not Verdict.DONE:
             code, detail = refusals[verdict]
             raise Problem(HTTPStatus.CONFLICT, code, detail)
-        tell_deed(verb, asked.record_id, asked.account.id, asked.account.name)
         return await _shown(asked)
 
     return do

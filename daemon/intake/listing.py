@@ -2,16 +2,19 @@
 
 import binascii
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
 from uuid import UUID
 
+from attrs import evolve
 from starlette.responses import JSONResponse, Response
 
 from daemon.intake.operations import Asked, Operation, json_answer
 from daemon.intake.problems import Problem
 from daemon.intake.queries import Parameter
 from daemon.intake.shapes import ShownPage, plain, shown_listed
+from storage.database import Database
 from storage.readiness import PageWanted, Place, Readiness, read_page
 from storage.record import Milestone
 
@@ -31,14 +34,21 @@ async def list_records(asked: Asked) -> Response:
         stopped=query.get("stopped"),
         search=query.get("q") or None,
         before=None if cursor is None else place_of(cursor),
-        limit=limit + 1,  # one more than is shown tells whether there is a next page
+        limit=limit,
     )
-    found = await read_page(asked.doors.database, asked.account.id, wanted)
-    shown = ShownPage(
-        records=tuple(shown_listed(each) for each in found[:limit]),
-        next_cursor=cursor_at(found[limit - 1]) if len(found) > limit else None,
-    )
+    found, next_cursor = await read_listing(asked.doors.database, asked.account.id, wanted)
+    shown = ShownPage(records=tuple(shown_listed(each) for each in found), next_cursor=next_cursor)
     return JSONResponse(plain(shown), headers={"Cache-Control": "private, no-cache"})
+
+
+async def read_listing(
+    database: Database, owner_id: UUID, wanted: PageWanted
+) -> tuple[Sequence[Readiness], str | None]:
+    """Return a page of records, and where the next one begins: None on the last."""
+    # One more than is shown tells whether there is a next page.
+    found = await read_page(database, owner_id, evolve(wanted, limit=wanted.limit + 1))
+    is_last = len(found) <= wanted.limit
+    return found[: wanted.limit], None if is_last else cursor_at(found[wanted.limit - 1])
 
 
 def cursor_at(last: Readiness) -> str:

@@ -30,6 +30,16 @@ def ask_again_seconds(readiness: Readiness) -> int | None:
     return min(max(math.ceil(wait), SOONEST), LATEST)
 
 
+def seconds_left(readiness: Readiness) -> float | None:
+    """Return the seconds of work that are left, by the record's own speed; None before it has shown one.
+
+    A running attempt's time counts: what it has recognised is not told before it ends.
+    """
+    if speed(readiness) is None or readiness.stop is not None or readiness.audio_seconds is None:
+        return None
+    return max(_seconds_left(readiness) - (readiness.held_seconds or 0.0), 1.0)
+
+
 def speed(readiness: Readiness) -> float | None:
     """Return the seconds of audio that became text in a second of work; None before that can be told."""
     if readiness.milestone is not Milestone.TRANSCRIBE or not readiness.recognised_seconds:

@@ -124,7 +124,8 @@ async def _tell_problem(_: Request, error: Exception) -> Response:
     return ProblemResponse(error)
 
 
-async def _tell_http(_: Request, error: Exception) -> Response:
+async def tell_http(_: Request, error: Exception) -> Response:
+    """Answer for a path or a method that there is not."""
     assert isinstance(error, HTTPException)  # noqa: S101 - the same
     status = HTTPStatus(error.status_code)
     code = status.phrase.lower().replace(" ", "_")
@@ -160,7 +161,7 @@ async def _tell_nobody(_: Request, __: Exception) -> Response:
 
 TOLD: dict[type[Exception], ExceptionHandler] = {
     Problem: _tell_problem,
-    HTTPException: _tell_http,
+    HTTPException: tell_http,
     SubmissionRefused: _tell_refused,
     DatabaseUnavailable: _tell_unavailable,
     NoSpace: _tell_full,
