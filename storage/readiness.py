@@ -11,7 +11,7 @@ from psycopg.rows import dict_row
 
 from storage.claim import NotFound
 from storage.database import Connection, Database
-from storage.record import Milestone, Segment, Stop, StopCode, Word
+from storage.record import Gap, Milestone, Segment, Stop, StopCode, Word
 from storage.sql import query
 
 MOST_AHEAD = 1000  # a queue position past this one reads "1001": that one or a later one
@@ -21,10 +21,11 @@ MOST_AHEAD = 1000  # a queue position past this one reads "1001": that one or a 
 class Readiness:
     """A record as its owner may see it; seconds are of audio.
 
-    `text` is None until the record is done, and where it was not asked for; `is_silent`: done, and nobody
-    spoke. `queue_position` is None unless the record waits for its turn. `held_seconds` is how long the
-    running attempt has lasted, None when there is none; `milestone_seconds` is what was spent at this
-    milestone before it, and `wakes_in` the seconds from now until a delay is over.
+    `gaps` counts the marks of speech without text so far. `text` is None until the record is done, and
+    where it was not asked for; `is_silent`: done, and nobody spoke. `queue_position` is None unless the
+    record waits for its turn. `held_seconds` is how long the running attempt has lasted, None when there
+    is none; `milestone_seconds` is what was spent at this milestone before it, and `wakes_in` the seconds
+    from now until a delay is over.
     """
 
     id: UUID
@@ -41,6 +42,7 @@ class Readiness:
     filename: str
     asked_language: str | None
     found_language: str | None
+    translate: bool
     declared_seconds: float | None
     decoded_seconds: float | None
     audio_warnings: tuple[str, ...]
@@ -48,6 +50,8 @@ class Readiness:
     recognised_seconds: float
     store_id: UUID
     audio_path: str | None
+    gaps: int
+    gap_seconds: float
     text: str | None
     is_silent: bool
     milestone_seconds: float
@@ -67,8 +71,12 @@ class Readiness:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Return what its owner should know of the audio; `silent`: heard to its end, and nobody spoke."""
-        return (*self.audio_warnings, "silent") if self.is_silent else self.audio_warnings
+        """Return what its owner should know: of the audio, and of the text.
+
+        `silent`: heard to its end, and nobody spoke; `gaps`: somebody speaks where there is no text.
+        """
+        found = ("gaps",) if self.gaps else ("silent",) if self.is_silent else ()
+        return (*self.audio_warnings, *found)
 
     @property
     def fraction(self) -> float | None:
@@ -246,6 +254,9 @@ def _segment(row: dict[str, Any]) -> Segment:
         end=row["end_seconds"],
         text=row["text"],
         words=_WORDS.structure(row["words"], tuple[Word, ...]),
+        side=row["side"],
+        language=row["language"],
+        gap=None if row["gap"] is None else Gap(row["gap"]),
     )
 
 

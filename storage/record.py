@@ -60,6 +60,30 @@ _MESSAGES = {
 }
 
 
+class Gap(StrEnum):
+    """Why speech has no text (closed list)."""
+
+    NO_TEXT = "no_text"
+    REPETITION = "repetition"
+    CRASHED = "crashed"
+    TOO_SLOW = "too_slow"
+    FAILED = "failed"
+
+    @property
+    def message(self) -> str:
+        """One sentence for the record's owner."""
+        return _GAPS[self]
+
+
+_GAPS = {
+    Gap.NO_TEXT: "Somebody speaks here, and the recogniser gave no text for it, asked twice.",
+    Gap.REPETITION: "The recogniser did nothing but repeat itself here, and its text was dropped.",
+    Gap.CRASHED: "The recogniser crashed at this place each time.",
+    Gap.TOO_SLOW: "The recogniser did not get done with this place, and was ended each time.",
+    Gap.FAILED: "The recogniser failed at this place each time.",
+}
+
+
 @frozen(kw_only=True)
 class Stop:
     """The stop flag: `reason` is the full one, for the service owner; `code.message` is for a person."""
@@ -91,6 +115,7 @@ class Record:
     channels: str
     track: int | None
     hotwords: str
+    translate: bool
     store_id: UUID
     source_path: str
     source_bytes: int
@@ -130,7 +155,11 @@ class Word:
 
 @frozen(kw_only=True)
 class Segment:
-    """A piece of recognised text, keyed by `slice` and `number`; times are seconds from the file's start."""
+    """A piece of recognised text, keyed by `slice` and `number`; times are seconds from the file's start.
+
+    `side` is "left" or "right" where a recording's sides were recognised apart, `language` what is spoken
+    where each slice has its own. With a `gap` it is the mark of speech that has no text, and says why.
+    """
 
     slice: int
     number: int
@@ -138,6 +167,9 @@ class Segment:
     end: float
     text: str
     words: tuple[Word, ...] = ()
+    side: str = ""
+    language: str | None = None
+    gap: Gap | None = None
 
 
 # What a stage found: each class is one stage's own columns, and nothing else is ever written by it.

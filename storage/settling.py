@@ -159,6 +159,9 @@ async def _in_write_segments(connection: Connection, record_id: UUID, segments: 
                 {"start": word.start, "end": word.end, "text": word.text, "probability": word.probability}
                 for word in segment.words
             ],
+            "side": segment.side,
+            "language": segment.language,
+            "gap": segment.gap,
         }
         for segment in segments
     ]

@@ -39,6 +39,7 @@ class Submission:
     source_path: str
     source_bytes: int
     source_sha256: bytes
+    translate: bool = False
 
     @property
     def fingerprint(self) -> bytes:
@@ -49,14 +50,28 @@ class Submission:
             channels=self.channels,
             track=self.track,
             hotwords=self.hotwords,
+            translate=self.translate,
         )
 
 
 def fingerprint(
-    source_sha256: bytes, *, asked_language: str | None, channels: str, track: int | None, hotwords: str
+    source_sha256: bytes,
+    *,
+    asked_language: str | None,
+    channels: str,
+    track: int | None,
+    hotwords: str,
+    translate: bool = False,
 ) -> bytes:
     """Return a submission's fingerprint before there is one: names and titles do not change the text."""
-    options = {"language": asked_language, "channels": channels, "track": track, "hotwords": hotwords}
+    options: dict[str, object] = {
+        "language": asked_language,
+        "channels": channels,
+        "track": track,
+        "hotwords": hotwords,
+    }
+    if translate:  # left out where it is not: fingerprints outlive the versions that made them
+        options["translate"] = True
     canonical = json.dumps(options, sort_keys=True, separators=(",", ":")).encode("ascii")
     return hashlib.sha256(source_sha256 + canonical).digest()
 

@@ -4,10 +4,11 @@
 SELECT
     r.id, r.owner_id, r.milestone, r.milestone_since, r.created_at, r.failures, r.edition,
     r.stop_code, r.stop_reason, r.stopped_at, r.stopped_by,
-    r.title, r.description, r.topics, r.filename, r.asked_language, r.found_language,
+    r.title, r.description, r.topics, r.filename, r.asked_language, r.found_language, r.translate,
     r.declared_seconds, r.decoded_seconds, r.audio_warnings, r.recogniser, r.recognised_seconds, r.store_id, r.audio_path,
     CASE WHEN r.milestone = 'done' AND r.id = ANY(%(with_text)s) THEN r.recognised_text END AS text,
     r.milestone = 'done' AND r.recognised_text = '' AS is_silent,
+    g.gaps, g.gap_seconds,
     r.milestone_seconds,
     CASE WHEN r.claimed_at IS NOT NULL
     THEN greatest(extract(epoch FROM clock_timestamp() - r.claimed_at), 0)::double precision END AS held_seconds,
@@ -24,5 +25,9 @@ SELECT
         ) AS counted
     ) END AS queue_position
 FROM records AS r
+CROSS JOIN LATERAL (
+    SELECT count(*)::integer AS gaps, coalesce(sum(s.end_seconds - s.start_seconds), 0)::double precision AS gap_seconds
+    FROM segments AS s WHERE s.record_id = r.id AND s.gap IS NOT NULL
+) AS g
 WHERE r.id = ANY(%(ids)s) AND r.deleted_at IS NULL
   AND (%(owner_id)s::uuid IS NULL OR r.owner_id = %(owner_id)s)

@@ -128,6 +128,7 @@ class Row:
             channels="auto",
             track=None,
             hotwords="",
+            translate=False,
             store_id=self.store_id,
             source_path=f"records/{self.id}/source",
             source_bytes=4096,

@@ -26,6 +26,7 @@ def a_record(**changes: Any) -> Record:
         "channels": "auto",
         "track": None,
         "hotwords": "",
+        "translate": False,
         "store_id": uuid4(),
         "source_path": "records/x/source",
         "source_bytes": 1000,

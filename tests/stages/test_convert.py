@@ -49,6 +49,7 @@ def a_record() -> Record:
         channels="auto",
         track=None,
         hotwords="",
+        translate=False,
         store_id=uuid4(),
         source_path=f"records/{record_id}/source",
         source_bytes=1,

@@ -103,6 +103,7 @@ SAMPLES: dict[str, Any] = {
     "store_id": uuid4(),
     "stores": [uuid4()],
     "title": "",
+    "translate": False,
     "token": uuid4(),
     "tokens": [uuid4()],
     "topics": [],
