@@ -9,6 +9,7 @@ from stages.advance_recognition import AdvanceRecognition
 from stages.begin_recognition import BeginRecognition
 from stages.convert import Convert
 from stages.media.converter import Converter
+from stages.media.listening_maker import ListeningMaker
 from stages.recognisers.mended import Mended
 from stages.recognisers.whisper import Whisper
 from stages.stage import Stage
@@ -47,6 +48,14 @@ def build_line(settings: Settings, folder: StateFolder) -> tuple[Stage, ...]:
     )
     check_line(line)
     return line
+
+
+def listening_maker(settings: Settings) -> ListeningMaker:
+    """Return what makes listening copies beside the line, within the limits of a conversion."""
+    return ListeningMaker(
+        memory_bytes=settings.convert.memory_mb * _MIB,
+        longest_seconds=settings.convert.longest_hours * _HOUR,
+    )
 
 
 def check_line(line: Sequence[Stage]) -> None:

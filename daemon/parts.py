@@ -13,7 +13,8 @@ from daemon.attempt import Attempts
 from daemon.bell import Bell
 from daemon.keeper import Keeper
 from daemon.lanes import Lanes
-from daemon.line import slots_of
+from daemon.line import listening_maker, slots_of
+from daemon.listening_copies import ListeningCopies
 from daemon.metrics import Metrics
 from daemon.outage import Outage
 from daemon.owed import Debts
@@ -63,6 +64,7 @@ class Parts:
     keeper: Keeper
     lanes: Lanes
     workers: Workers
+    listening: ListeningCopies
     metrics: Metrics
     run: str
     sentence: Callable[[], str]
@@ -127,6 +129,14 @@ def parts_of(ground: Ground, children: Children) -> Parts:
         keeper=keeper,
         lanes=lanes,
         workers=workers,
+        listening=ListeningCopies(
+            database=ground.database,
+            store=ground.store,
+            maker=listening_maker(ground.settings),
+            children=children,
+            stop=ground.stop,
+            outage=outage,
+        ),
         metrics=metrics,
         run=run,
         sentence=lambda: sentence_of(lanes.signs(), away=outage.lasts),

@@ -56,6 +56,10 @@ REMEDIES: Final[Mapping[str, str]] = MappingProxyType(
             "Nothing to do for the record. A disk that loses what it said it had, or a hand in the store, is "
             "behind it: look at both, and at backups."
         ),
+        "listening.failed": (
+            "Nothing to do for the record: its text is not concerned, and its audio is heard as WAV. The "
+            "reason has what went wrong."
+        ),
         "claim.lost": (
             "Somebody stopped, lifted or deleted the record, or another daemon took it after the lease "
             "ran out. Often without a person's doing: raise the lease, or look for pauses of the "

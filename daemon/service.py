@@ -9,7 +9,7 @@
              └─ PostgreSQL: our own, or the one that the DSN names
                 └─ pool, schema, store
                    └─ children: warm recognisers, decoders
-                      └─ support ring: doors · keeper · bell · probes · watchdog · reload
+                      └─ support ring: doors · keeper · bell · probes · watchdog · reload · listening copies
                          └─ work ring: workers
 
 A stop cancels the work ring alone: while attempts are given back, leases are renewed, systemd is fed and
@@ -177,6 +177,7 @@ async def _start_support(support: trio.Nursery, ground: Ground, parts: Parts, *,
     support.start_soon(systemd.feed_watchdog, parts.beats)
     support.start_soon(_sweep, ground)
     if doors:
+        support.start_soon(parts.listening.make_all)
         polls = Polls(ground.database)
         support.start_soon(polls.changes.listen, ground.database)
         support.start_soon(_let_go_at_the_stop, ground.stop, polls)

@@ -7,6 +7,7 @@
     uploads/<record>       resumable uploads, each held by a flock while it is written
     records/<record>/source
     records/<record>/<claim token>/...   one attempt's own files
+    records/<record>/listening/<token>/...   a listening copy, each making's in a folder of its own
     quarantine/<record>    bytes no row knows, put aside for days
 """
 
@@ -29,6 +30,7 @@ from attrs import field, frozen
 from storage.errors import NoSpace
 
 SOURCE = "source"
+LISTENING = "listening"
 _FOLDERS = ("incoming", "uploads", "records", "quarantine")
 _BLOCK = 256 * 1024  # what is gathered before a thread is asked to write it
 _RESERVE = 256 * 2**20  # left free on the disk: PostgreSQL may live on it, and must not meet its end
@@ -112,6 +114,14 @@ class Store:
         """
         await self.in_thread(self._sweep_attempts, record_id, frozenset(keep), until)
 
+    async def listening_folder(self, record_id: UUID, token: UUID, *, until: float) -> Path:
+        """Make the folder of one making of a listening copy, after removing those of all others.
+
+        Only who holds the making may: `until` is when the hold may end, on the system's monotonic clock.
+        Raises FileNotFoundError when the record has no folder in this store.
+        """
+        return await self.in_thread(self._make_listening_folder, record_id, token, until)
+
     async def check_room(self, size: int) -> None:
         """Raise NoSpace when so many bytes cannot be received."""
         await self.in_thread(self.need_room, size)
@@ -134,14 +144,29 @@ class Store:
             fsync_folder(folder.parent)
         return folder
 
+    def _make_listening_folder(self, record_id: UUID, token: UUID, until: float) -> Path:
+        folder = self.record_folder(record_id) / LISTENING / str(token)
+        with telling_full_disks(self.root):
+            folder.parent.mkdir(mode=0o700, exist_ok=True)
+            _sweep(folder.parent, frozenset(), until)
+            folder.mkdir(mode=0o700, exist_ok=True)
+            fsync_folder(folder.parent)
+            fsync_folder(folder.parent.parent)
+        return folder
+
     def _sweep_attempts(self, record_id: UUID, keep: frozenset[str], until: float) -> None:
-        with os.scandir(self.record_folder(record_id)) as entries:
-            seen = list(entries)
-        if time.monotonic() >= until:  # a process that was suspended may see the folder of the next holder
-            return
-        for entry in seen:
-            if entry.name != SOURCE and entry.name not in keep and entry.is_dir(follow_symlinks=False):
-                shutil.rmtree(entry.path)
+        _sweep(self.record_folder(record_id), keep | {SOURCE, LISTENING}, until)
+
+
+def _sweep(folder: Path, keep: frozenset[str], until: float) -> None:
+    """Remove the folders inside, but those to be kept and whatever is made after `until`."""
+    with os.scandir(folder) as entries:
+        seen = list(entries)
+    if time.monotonic() >= until:  # a process that was suspended may see the folder of the next holder
+        return
+    for entry in seen:
+        if entry.name not in keep and entry.is_dir(follow_symlinks=False):
+            shutil.rmtree(entry.path)
 
 
 class Receiving:

@@ -1,54 +1,87 @@
-"""`GET /v1/records/{id}/audio`: what was decoded of a recording, to be listened to, in any parts.
+"""`GET /v1/records/{id}/audio` and `/peaks`: what was decoded of a recording, to be heard and seen.
 
-The recognition copy is given a WAV's head on the way out: that plays everywhere, and costs no second copy.
+The recognition copy is given a WAV's head on the way out: that is there as soon as the recording is decoded.
 Past 4 GiB, which is 37 hours, or 18 of a call, a WAV cannot tell its own length; players go by the length
-of the answer.
+of the answer. The listening copy, a tenth of it, follows when it is made.
 """
 
-import os
 import struct
 from http import HTTPStatus
 from pathlib import Path
+from typing import Annotated
 
-import trio
+import numpy as np
 from attrs import frozen
-from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
+from starlette.responses import JSONResponse, Response
 
-from daemon.intake.conditions import NotSatisfiable, Part, asked_part
-from daemon.intake.operations import Answer, Asked, Content, Operation
-from daemon.intake.problems import Problem, ProblemResponse
+from daemon.intake.bytes_answer import Bytes, answer_bytes
+from daemon.intake.conditions import none_match
+from daemon.intake.operations import Answer, Asked, Content, Operation, json_answer
+from daemon.intake.problems import Problem
 from daemon.intake.queries import Parameter
 from daemon.intake.transcripts import disposition
-from stages.media.wave64 import RATE, SAMPLE_BYTES, DamagedCopy, read_header
+from stages.media.wave64 import RATE, SAMPLE_BYTES, read_header
 from storage.audio import Store
+from storage.listening import Listening, make_again, read_listening
+from storage.readiness import Readiness
 
-_BLOCK = 256 * 1024
 _MOST_TOLD = 2**32 - 1
 _HEAD = struct.Struct("<4sI4s4sIHHIIHH4sI")
 _PCM = 1
+_ENDINGS = {"audio/mpeg": "mp3", "audio/mp4": "m4a"}
+_DECODED, _LISTENING = "decoded", "listening"
 
 
 @frozen(kw_only=True)
-class Copy:
-    """A WAV that exists in two parts: its head, and the samples from `offset` of a file on."""
+class ShownPeaks:
+    """The outline of a recording, to be drawn."""
 
-    path: Path
-    head: bytes
-    offset: int
-    samples_bytes: int
-
-    @property
-    def size(self) -> int:
-        """The bytes of the whole."""
-        return len(self.head) + self.samples_bytes
+    seconds: Annotated[float, "How long the recording is; each pair stands for an equal part of it."]
+    peaks: Annotated[
+        tuple[int, ...], "Least and greatest of each part by turns, from -128 to 127; 4,000 pairs at most."
+    ]
 
 
 async def listen(asked: Asked) -> Response:
     """Answer with the audio, whole or the part that Range asks for."""
+    readiness, audio_path = await _decoded(asked)
+    store = asked.doors.store
+    if asked.query.get("copy") == _LISTENING:
+        content, media, etag = await _listening_copy(asked, readiness)
+    else:
+        content, media = await store.in_thread(_wav, store, audio_path), "audio/wav"
+        etag = (
+            f'"{audio_path.split("/")[2]}"'  # the folder of the attempt that decoded it: never written again
+        )
+    headers = {
+        "Content-Type": media,
+        "ETag": etag,
+        "Content-Disposition": disposition(readiness, _ENDINGS.get(media, "wav")).replace(
+            "attachment", "inline"
+        ),
+        "X-Content-Type-Options": "nosniff",
+    }
+    return answer_bytes(content, asked.request.headers, headers, store)
+
+
+async def show_peaks(asked: Asked) -> Response:
+    """Answer with the outline of the audio."""
+    readiness, _ = await _decoded(asked)
+    listening = await read_listening(asked.doors.database, readiness.id)
+    if listening.peaks is None:
+        raise _unmade(listening)
+    etag = f'"{readiness.id}.peaks"'
+    headers = {"ETag": etag, "Cache-Control": "private, no-cache"}
+    if not none_match(asked.request.headers.get("if-none-match"), etag):
+        return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
+    peaks = np.frombuffer(listening.peaks, np.int8).tolist()
+    return JSONResponse({"seconds": readiness.audio_seconds, "peaks": peaks}, headers=headers)
+
+
+async def _decoded(asked: Asked) -> tuple[Readiness, str]:
+    """Return a record that is decoded, in a store of ours, and where its recognition copy is."""
     readiness = await asked.doors.polls.look(asked.record_id, asked.account, with_text=False)
-    audio_path = readiness.audio_path
-    if audio_path is None:
+    if readiness.audio_path is None:
         detail = "The recording is not decoded yet; ask again when it is at milestone converted."
         raise Problem(HTTPStatus.CONFLICT, "not_ready", detail)
     if readiness.store_id != asked.doors.store.id:
@@ -56,31 +89,40 @@ async def listen(asked: Asked) -> Response:
             "The audio lies in a store that this machine has not; ask the machine that took the recording."
         )
         raise Problem(HTTPStatus.CONFLICT, "elsewhere", detail)
-    copy = await asked.doors.store.in_thread(_copy, asked.doors.store, audio_path)
-    etag = f'"{audio_path.split("/")[2]}"'  # the folder of the attempt that decoded it: never written again
-    headers = {
-        "Accept-Ranges": "bytes",
-        "Cache-Control": "private, no-cache",
-        "Content-Type": "audio/wav",
-        "ETag": etag,
-    }
-    conditions = asked.request.headers
-    if conditions.get("if-none-match", "").removeprefix("W/") == etag:
-        return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
-    wanted = conditions.get("range") if conditions.get("if-range") in (None, etag) else None
+    return readiness, readiness.audio_path
+
+
+async def _listening_copy(asked: Asked, readiness: Readiness) -> tuple[Bytes, str, str]:
+    """Return the listening copy, what kind of media it is and its tag."""
+    database, store = asked.doors.database, asked.doors.store
+    listening = await read_listening(database, readiness.id)
+    if listening.path is None or listening.media is None:
+        raise _unmade(listening)
+    path = store.path(listening.path)
     try:
-        part = asked_part(wanted, copy.size)
-    except NotSatisfiable:
-        return _past_the_end(copy.size)
-    headers["Content-Disposition"] = disposition(readiness, "wav").replace("attachment", "inline")
-    return _Audio(copy, part, headers, asked.doors.store)
+        size = (await store.in_thread(path.stat)).st_size
+    except FileNotFoundError:
+        if Path(listening.path).parent.name == str(readiness.id):
+            raise  # the source itself: that is not ours to make again
+        await make_again(database, readiness.id, listening.path)
+        raise _unmade(listening) from None
+    making = Path(listening.path).parent.name  # of a source that is its own copy: the record
+    return Bytes(path=path, length=size), listening.media, f'"{making}.{_LISTENING}"'
 
 
-def _copy(store: Store, audio_path: str) -> Copy:
+def _unmade(listening: Listening) -> Problem:
+    if listening.failed_because is not None:
+        detail = "A listening copy could not be made of this recording; the audio as it was decoded is there."
+        return Problem(HTTPStatus.CONFLICT, "no_listening_copy", detail)
+    detail = "It is not made yet; ask again later. The audio as it was decoded is there."
+    return Problem(HTTPStatus.CONFLICT, "not_ready", detail)
+
+
+def _wav(store: Store, audio_path: str) -> Bytes:
     path = store.path(audio_path)
     header = read_header(path)
     size = header.samples * header.sides * SAMPLE_BYTES
-    return Copy(path=path, head=wav_head(size, header.sides), offset=header.data_offset, samples_bytes=size)
+    return Bytes(path=path, head=wav_head(size, header.sides), offset=header.data_offset, length=size)
 
 
 def wav_head(size: int, sides: int) -> bytes:
@@ -91,80 +133,27 @@ def wav_head(size: int, sides: int) -> bytes:
     return _HEAD.pack(b"RIFF", whole, b"WAVE", *form, b"data", told)
 
 
-def _past_the_end(size: int) -> Response:
-    detail = f"The audio has {size} bytes; ask for a part of them."
-    problem = Problem(
-        HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE,
-        "range_not_satisfiable",
-        detail,
-        headers={"Content-Range": f"bytes */{size}"},
-    )
-    return ProblemResponse(problem)
-
-
-class _Audio(Response):
-    """A copy, or a part of it, a block at a time."""
-
-    def __init__(self, copy: Copy, part: Part | None, headers: dict[str, str], store: Store) -> None:
-        status = HTTPStatus.OK if part is None else HTTPStatus.PARTIAL_CONTENT
-        wanted = part or Part(0, copy.size)
-        if part is not None:
-            last = part.first + part.length - 1
-            headers = {**headers, "Content-Range": f"bytes {part.first}-{last}/{copy.size}"}
-        super().__init__(None, status, {**headers, "Content-Length": str(wanted.length)})
-        self._copy = copy
-        self._part = wanted
-        self._store = store
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the head and the blocks; a HEAD request gets none of them."""
-        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-        if scope["method"] != "HEAD":
-            with trio.CancelScope() as sending:
-                async with trio.open_nursery() as nursery:
-                    nursery.start_soon(_end_with_sender, receive, sending)
-                    await self._send_blocks(send)
-                    nursery.cancel_scope.cancel(reason="all is sent")
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-    async def _send_blocks(self, send: Send) -> None:
-        first, left = self._part.first, self._part.length
-        file = await self._store.in_thread(os.open, self._copy.path, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            while left:
-                block = await self._block(file, first, min(left, _BLOCK))
-                await send({"type": "http.response.body", "body": block, "more_body": True})
-                first, left = first + len(block), left - len(block)
-        finally:
-            os.close(file)
-
-    async def _block(self, file: int, first: int, most: int) -> bytes:
-        head = self._copy.head
-        if first < len(head):
-            return head[first : first + most]
-        block = await self._store.in_thread(os.pread, file, most, self._copy.offset + first - len(head))
-        if not block:
-            raise DamagedCopy(f"{self._copy.path.name} has become shorter")
-        return block
-
-
-async def _end_with_sender(receive: Receive, sending: trio.CancelScope) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
-    sending.cancel(reason="the sender has gone")
-
-
-_WAV = (Content(media="audio/wav", shape={"type": "string", "format": "binary"}),)
+_AUDIO = tuple(
+    Content(media=media, shape={"type": "string", "format": "binary"}) for media in ("audio/wav", *_ENDINGS)
+)
 _HEADERS = {"ETag": "Of the audio.", "Accept-Ranges": "`bytes`."}
+_PROBLEMS = ((404, "not_found"), (409, "not_ready"), (409, "elsewhere"), (409, "no_listening_copy"))
 
 OPERATIONS = (
     Operation(
         method="GET",
         path="/v1/records/{id}/audio",
         name="listen",
-        says="The audio as it was decoded, as WAV; whole, or the part that Range asks for.",
+        says="The audio as it was decoded, as WAV, or a copy that is a tenth of it and plays everywhere; "
+        "whole, or the part that Range asks for.",
         handler=listen,
         parameters=(
+            Parameter(
+                name="copy",
+                says="Which: as it was `decoded`, unless said otherwise, or the `listening` copy, "
+                "which is made a while later.",
+                schema={"type": "string", "enum": [_DECODED, _LISTENING]},
+            ),
             Parameter(name="Range", place="header", says="One range of bytes.", schema={"type": "string"}),
             Parameter(
                 name="If-Range",
@@ -174,19 +163,26 @@ OPERATIONS = (
             ),
         ),
         answers={
-            200: Answer(says="The whole.", contents=_WAV, headers=_HEADERS),
+            200: Answer(says="The whole.", contents=_AUDIO, headers=_HEADERS),
             206: Answer(
                 says="The part.",
-                contents=_WAV,
+                contents=_AUDIO,
                 headers={**_HEADERS, "Content-Range": "Which part of how much."},
             ),
             304: Answer(says="Nothing has changed."),
         },
-        problems=(
-            (404, "not_found"),
-            (409, "not_ready"),
-            (409, "elsewhere"),
-            (416, "range_not_satisfiable"),
-        ),
+        problems=(*_PROBLEMS, (416, "range_not_satisfiable")),
+    ),
+    Operation(
+        method="GET",
+        path="/v1/records/{id}/peaks",
+        name="showPeaks",
+        says="The outline of the audio, to be drawn; made a while after it is decoded.",
+        handler=show_peaks,
+        answers={
+            200: json_answer("The peaks.", ShownPeaks, {"ETag": "Of the peaks."}),
+            304: Answer(says="Nothing has changed."),
+        },
+        problems=_PROBLEMS,
     ),
 )

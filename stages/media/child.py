@@ -3,10 +3,7 @@
 Whoever starts it has it die with its parent and within its limits before this module is reached.
 """
 
-import os
-import sys
 from collections.abc import Callable
-from json import dumps, loads
 
 from stages.media.messages import (
     Answer,
@@ -17,20 +14,15 @@ from stages.media.messages import (
     answer_to_json,
     request_from_json,
 )
-
-_LONGEST_REQUEST = 1 << 16  # characters
+from stages.media.wire import heard
 
 
 def main() -> None:
     """Answer one request; what went wrong is an answer too, so the exit code says nothing."""
-    wire = os.fdopen(os.dup(1), "w", encoding="utf-8", buffering=1)
-    os.dup2(2, 1)  # whatever native code prints must not reach the wire
-    request = request_from_json(loads(sys.stdin.readline(_LONGEST_REQUEST)))
-
-    def tell(answer: Answer) -> None:
-        wire.write(dumps(answer_to_json(answer)) + "\n")
-
-    tell(answer(request, lambda seconds: tell(Progressed(decoded_seconds=seconds))))
+    message, tell = heard()
+    request = request_from_json(message)
+    told = answer(request, lambda seconds: tell(answer_to_json(Progressed(decoded_seconds=seconds))))
+    tell(answer_to_json(told))
 
 
 def answer(request: Request, told: Callable[[float], None]) -> Answer:

@@ -1,6 +1,7 @@
 """The audio, whole and in parts."""
 
 import io
+import math
 import wave
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ import structlog
 
 from daemon.intake import listening
 from stages.media.wave64 import Writer
+from storage.listening import give_up_making, publish_made, take_making
 from tests.daemon.intake.conftest import Doors
 from tests.making import a_record, change, put
 
@@ -123,3 +125,101 @@ def test_a_wav_past_its_limit_does_not_lie_about_it() -> None:
     head = listening.wav_head(2**32, 1)
     assert (head[4:8], head[40:44]) == (b"\xff" * 4, b"\xff" * 4)
     assert listening.wav_head(1000, 2)[40:44] == (1000).to_bytes(4, "little")
+
+
+async def a_made(doors: Doors, content: bytes = bytes(range(256)) * 40) -> tuple[UUID, Path]:
+    """Return a record whose listening copy and peaks are made, and the copy."""
+    record_id, _ = await a_recording(doors)
+    making = await take_making(doors.database, doors.store)
+    assert making is not None
+    folder = await doors.store.listening_folder(record_id, making.token, until=math.inf)
+    (folder / "listening.mp3").write_bytes(content)
+    path = str((folder / "listening.mp3").relative_to(doors.store.root))
+    assert await publish_made(doors.database, making, path, "audio/mpeg", b"\x80\x7f\x00\x01")
+    return record_id, folder / "listening.mp3"
+
+
+async def test_the_listening_copy_comes_whole_and_in_parts(doors: Doors, problem: Problem) -> None:
+    """As the decoded audio does, under its own tag, name and kind."""
+    record_id, copy = await a_made(doors)
+    path, whole = f"/v1/records/{record_id}/audio?copy=listening", copy.read_bytes()
+    async with doors.client() as client:
+        answer = await client.get(path)
+        assert (answer.status_code, answer.headers["content-type"]) == (200, "audio/mpeg")
+        assert answer.content == whole
+        assert answer.headers["content-disposition"].endswith(".mp3")
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        tag = answer.headers["etag"]
+        decoded = await client.get(
+            f"/v1/records/{record_id}/audio?copy=decoded", headers={"Range": "bytes=0-3"}
+        )
+        assert (decoded.content, decoded.headers["etag"] == tag) == (b"RIFF", False)
+        for range_, first, length in (
+            ("bytes=0-0", 0, 1),
+            ("bytes=100-9999", 100, 9900),
+            ("bytes=-5", 10_235, 5),
+        ):
+            part = await client.get(path, headers={"Range": range_})
+            assert part.status_code == 206
+            assert part.content == whole[first : first + length]
+            assert part.headers["content-range"] == f"bytes {first}-{first + length - 1}/10240"
+        assert (await client.get(path, headers={"If-None-Match": tag})).status_code == 304
+        past = await client.get(path, headers={"Range": "bytes=10240-"})
+        assert problem(past, 416, "range_not_satisfiable")
+        assert (await client.get(path, headers={"Range": "bytes=0-1", "If-Range": '"x"'})).status_code == 200
+
+
+async def test_a_source_that_plays_everywhere_is_what_is_heard(doors: Doors) -> None:
+    """Its own bytes, under the kind that was found in them."""
+    record_id, _ = await a_recording(doors)
+    making = await take_making(doors.database, doors.store)
+    assert making is not None
+    await publish_made(doors.database, making, making.source_path, "audio/mp4", b"")
+    async with doors.client() as client:
+        answer = await client.get(f"/v1/records/{record_id}/audio?copy=listening")
+    assert (answer.content, answer.headers["content-type"]) == (
+        doors.store.source(record_id).read_bytes(),
+        "audio/mp4",
+    )
+    assert answer.headers["content-disposition"].endswith(".m4a")
+
+
+async def test_the_peaks_are_numbers(doors: Doors) -> None:
+    """Signed, in the order of the audio, and asked for again only when they changed."""
+    record_id, _ = await a_made(doors)
+    async with doors.client() as client:
+        answer = await client.get(f"/v1/records/{record_id}/peaks")
+        assert answer.json() == {"seconds": None, "peaks": [-128, 127, 0, 1]}
+        tag = {"If-None-Match": answer.headers["etag"]}
+        assert (await client.get(f"/v1/records/{record_id}/peaks", headers=tag)).status_code == 304
+
+
+async def test_what_is_not_made_yet_or_never_is_told(doors: Doors, problem: Problem) -> None:
+    """Before the decoding, before the making, after one that was given up; the decoded audio is there."""
+    raw = await a_record(doors.database, doors.store, doors.anna)
+    record_id, _ = await a_recording(doors)
+    paths = ("audio?copy=listening", "peaks")
+    async with doors.client() as client:
+        for path in paths:
+            assert problem(await client.get(f"/v1/records/{raw}/{path}"), 409, "not_ready")
+            assert problem(await client.get(f"/v1/records/{record_id}/{path}"), 409, "not_ready")
+            assert problem(await client.get(f"/v1/records/{uuid4()}/{path}"), 404, "not_found")
+        making = await take_making(doors.database, doors.store)
+        assert making is not None
+        await give_up_making(doors.database, making, "a secret of the machine")
+        for path in paths:
+            answer = await client.get(f"/v1/records/{record_id}/{path}")
+            assert "secret" not in problem(answer, 409, "no_listening_copy")
+        assert (await client.get(f"/v1/records/{record_id}/audio")).status_code == 200
+
+
+async def test_a_copy_that_is_gone_is_wanted_again(doors: Doors, problem: Problem) -> None:
+    """Whoever finds that out is told to come again, and the next making is due."""
+    record_id, copy = await a_made(doors)
+    copy.unlink()
+    async with doors.client() as client:
+        answer = await client.get(f"/v1/records/{record_id}/audio?copy=listening")
+    assert problem(answer, 409, "not_ready")
+    making = await take_making(doors.database, doors.store)
+    assert making is not None
+    assert making.record_id == record_id
