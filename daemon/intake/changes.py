@@ -4,7 +4,7 @@ A notification is a hint like the bell's: whoever is woken reads, and where none
 every few seconds to look. A wait that nobody ends ends by its own time.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from uuid import UUID
 
@@ -45,6 +45,7 @@ class Changes:
     def __init__(self, most: int = MOST_WAITING) -> None:
         """Begin with nobody, and deaf: see `listen`."""
         self._watches: dict[UUID, Watch] = {}
+        self._groups: dict[UUID, set[Watch]] = {}
         self.most = most
         self.hears = False
         self._is_over = False
@@ -74,6 +75,25 @@ class Changes:
             if not watch.watchers:
                 del self._watches[record_id]
 
+    @contextmanager
+    def watching_any(self, ids: Collection[UUID]) -> Iterator[Watch | None]:
+        """Wait for the next of several records in the block, as one; None as `watching` has it."""
+        if self.waiting >= self.most or self._is_over:
+            yield None
+            return
+        watch = Watch()
+        for record_id in ids:
+            self._groups.setdefault(record_id, set()).add(watch)
+        self.waiting += 1
+        try:
+            yield watch
+        finally:
+            self.waiting -= 1
+            for record_id in ids:
+                self._groups[record_id].discard(watch)
+                if not self._groups[record_id]:
+                    del self._groups[record_id]
+
     @property
     def is_over(self) -> bool:
         """Whether nobody is to wait any more."""
@@ -90,7 +110,7 @@ class Changes:
             record_id = UUID(told)
         except ValueError:
             return  # anybody who may connect to the database may say anything on a channel
-        if record_id in self._watches:
+        if record_id in self._watches or record_id in self._groups:
             self._heard.add(record_id)
             self._ticking.set()
 
@@ -122,7 +142,9 @@ class Changes:
             heard, self._heard = self._heard, set()
             for record_id in heard & self._watches.keys():
                 self._watches[record_id].stir()
+            for watch in {each for record_id in heard for each in self._groups.get(record_id, ())}:
+                watch.stir()
 
     def _stir_all(self) -> None:
-        for watch in self._watches.values():
+        for watch in {*self._watches.values(), *(each for group in self._groups.values() for each in group)}:
             watch.stir()

@@ -11,11 +11,11 @@ from starlette.routing import Route
 from daemon.intake.browsers import Browsers
 from daemon.intake.doors import Doors
 from daemon.intake.problems import tell_http
-from daemon.panel import deeds, looks, one, records, signing_in
+from daemon.panel import account, deeds, live, looks, one, records, signing_in
 from daemon.panel.headers import guarded
 from daemon.panel.page import Page, Visit
-from daemon.panel.signing_in import Tries
 from daemon.panel.static_files import send_static
+from daemon.panel.tries import Tries
 from daemon.panel.visiting import error_page, routes_of
 from daemon.settings import PanelSettings
 from storage.sessions import Lasting
@@ -27,8 +27,10 @@ PAGES: tuple[Page, ...] = (
     *signing_in.PAGES,
     *looks.PAGES,
     *records.PAGES,
+    *live.PAGES,
     *one.PAGES,
     *deeds.PAGES,
+    *account.PAGES,
 )
 
 

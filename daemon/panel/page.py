@@ -13,6 +13,7 @@ from daemon.intake.browsers import PROOF, Browsers, proof_of
 from daemon.intake.doors import Doors, doors_of
 from daemon.panel.forms import Form
 from daemon.panel.rendering import fragment, page
+from daemon.panel.tries import Tries
 from daemon.panel.words import Words, chosen_language
 from storage.account import Account
 
@@ -47,6 +48,18 @@ class Visit:
         browsers = self.doors.browsers
         assert browsers is not None  # noqa: S101 - the panel is attached with it
         return browsers
+
+    @property
+    def tries(self) -> Tries:
+        """How often passwords were tried."""
+        tries = self.request.app.state.tries
+        assert isinstance(tries, Tries)  # noqa: S101 - Starlette's state takes anything
+        return tries
+
+    @property
+    def address(self) -> str | None:
+        """Where the request came from; None on the service's own socket."""
+        return None if self.request.client is None else self.request.client.host
 
     @property
     def account(self) -> Account:

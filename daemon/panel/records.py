@@ -11,7 +11,7 @@ from daemon.intake.listing import place_of, read_listing
 from daemon.panel.page import Page, Visit
 from daemon.panel.rows import Row, row_of
 from daemon.panel.visiting import go_to
-from storage.readiness import PageWanted, Readiness, read_many
+from storage.readiness import PageWanted, Readiness, read_many, read_page
 from storage.record import Milestone
 from storage.searching import read_hits
 
@@ -63,7 +63,7 @@ async def show_records(visit: Visit) -> Response:
     return visit.page(
         "records.html",
         rows=rows,
-        live=[row.id for row in rows if row.is_live],
+        newest=await newest_of(visit, found, is_first=not (cursor or search or chosen.name != "all")),
         search=search,
         show=chosen.name,
         filters=FILTERS,
@@ -71,6 +71,13 @@ async def show_records(visit: Visit) -> Response:
         is_first=not cursor,
         notice=notice_of(visit),
     )
+
+
+async def newest_of(visit: Visit, found: Sequence[Readiness] = (), *, is_first: bool = False) -> UUID | str:
+    """Return the id of the newest record, empty for none; `found` has it if that is the first page."""
+    if not is_first:
+        found = await read_page(visit.doors.database, visit.account.id, PageWanted(limit=1))
+    return found[0].id if found else ""
 
 
 async def with_places(visit: Visit, found: Sequence[Readiness]) -> Sequence[Readiness]:

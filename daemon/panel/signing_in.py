@@ -3,15 +3,12 @@
 A session is always made anew: what secret a browser had before it signed in counts for nothing afterwards.
 """
 
-import hashlib
 import math
 from http import HTTPStatus
 
 import structlog
-from attrs import define, field
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 
-from daemon.intake.wrong_tokens import WrongTokens
 from daemon.panel.page import For, Page, Visit
 from daemon.panel.visiting import SIGN_IN, go_to, ours
 from daemon.passwords import TooManyPasswords, hash_password, is_outdated, is_password
@@ -26,42 +23,9 @@ from storage.sessions import (
     use_link,
 )
 
-MOST_FROM_AN_ADDRESS, MOST_FOR_AN_ACCOUNT = 20, 10  # tries a minute
 _LONGEST_NAME = 500
 
 log = structlog.get_logger()
-
-
-@define(eq=False)
-class Tries:
-    """How often passwords were tried, from each address and for each account.
-
-    Whoever signed in rightly from the same address lately is not held up by others who try the account.
-    """
-
-    addresses: WrongTokens = field(factory=lambda: WrongTokens(MOST_FROM_AN_ADDRESS))
-    accounts: WrongTokens = field(factory=lambda: WrongTokens(MOST_FOR_AN_ACCOUNT))
-
-    def wait_seconds(self, address: str | None, name: str) -> float:
-        """Count a try, before it is made; return how long it must wait, mostly 0."""
-        pair = _pair(address, name)
-        wait = max(self.addresses.wait_seconds(address, pair), self.accounts.wait_seconds(_named(name), pair))
-        if not wait:
-            self.addresses.wrong(address, pair)
-            self.accounts.wrong(_named(name), pair)
-        return wait
-
-    def right(self, address: str | None, name: str) -> None:
-        """Note that somebody signed in from there."""
-        self.accounts.right(_pair(address, name))
-
-
-def _pair(address: str | None, name: str) -> bytes:
-    return hashlib.sha256(f"{address}\0{name}".encode("utf-8", "surrogatepass")).digest()
-
-
-def _named(name: str) -> str:
-    return f"account {name}"
 
 
 async def show_sign_in(visit: Visit) -> Response:
@@ -77,8 +41,7 @@ async def sign_in(visit: Visit) -> Response:
     """Sign somebody in by a password."""
     form, doors = visit.form, visit.doors
     name, password = form.one("name")[:_LONGEST_NAME], form.one("password")
-    address = None if visit.request.client is None else visit.request.client.host
-    tries: Tries = visit.request.app.state.tries
+    address, tries = visit.address, visit.tries
     if wait := tries.wait_seconds(address, name):
         return _form(visit, "too_many", HTTPStatus.TOO_MANY_REQUESTS, seconds=math.ceil(wait))
     found = await read_password(doors.database, name)
@@ -110,6 +73,11 @@ async def sign_in_by_link(visit: Visit) -> Response:
     if account is None:
         return visit.page("link.html", HTTPStatus.NOT_FOUND, whom=None)
     return await _begun(visit, account, "/records", by="link")
+
+
+async def show_proof(visit: Visit) -> Response:
+    """Tell a page that was loaded under an earlier session what the present one sends along."""
+    return JSONResponse({"proof": visit.proof, "account": str(visit.account.id)})
 
 
 async def sign_out(visit: Visit) -> Response:
@@ -166,6 +134,7 @@ PAGES = (
     Page(method="POST", path=SIGN_IN, handler=sign_in, who=For.ANYBODY),
     Page(method="GET", path=SIGN_IN + "/{secret}", handler=show_link, who=For.ANYBODY),
     Page(method="POST", path=SIGN_IN + "/{secret}", handler=sign_in_by_link, who=For.ANYBODY),
+    Page(method="GET", path="/proof", handler=show_proof),
     Page(method="POST", path="/sign-out", handler=sign_out),
     Page(method="POST", path="/sign-out-everywhere", handler=sign_out_everywhere),
 )

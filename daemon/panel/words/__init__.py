@@ -40,11 +40,10 @@ class Words:
 
 
 def script_words(language: str) -> Mapping[str, str]:
-    """Return what the scripts say."""
-    words = LANGUAGES[language]
-    return {
-        name.removeprefix(_FOR_SCRIPTS): text for name, text in words.items() if name.startswith(_FOR_SCRIPTS)
-    }
+    """Return what the scripts say; of errors they speak in the same words as the pages."""
+    words = LANGUAGES[language].items()
+    own = {name.removeprefix(_FOR_SCRIPTS): text for name, text in words if name.startswith(_FOR_SCRIPTS)}
+    return own | {name: text for name, text in words if name.startswith("error.")}
 
 
 def chosen_language(kept: str | None, accepted: str) -> str:

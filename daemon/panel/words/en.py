@@ -117,7 +117,7 @@ WORDS = {
     "account.tokens.what": "A token lets a program send recordings and read texts as you.",
     "account.tokens.none": "There are none.",
     "account.token.name": "What it is for",
-    "account.token.days": "Valid for days (empty: until revoked)",
+    "account.token.days": "Days (empty: until revoked)",
     "account.token.make": "Make a token",
     "account.token.made": "Your new token. Copy it now: it is shown this once.",
     "account.token.created": "Made",

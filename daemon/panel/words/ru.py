@@ -124,7 +124,7 @@ WORDS = {
     "account.tokens.what": "С токеном программа отправляет записи и читает тексты от вашего имени.",
     "account.tokens.none": "Их нет.",
     "account.token.name": "Для чего он",
-    "account.token.days": "На сколько дней (пусто: пока не отозван)",
+    "account.token.days": "Дней (пусто: бессрочно)",
     "account.token.make": "Сделать токен",
     "account.token.made": "Ваш новый токен. Скопируйте его сейчас: он показан один раз.",
     "account.token.created": "Сделан",
