@@ -32,11 +32,14 @@ def whole_house(cluster: str) -> Iterator[House]:
     with socket.create_server(("127.0.0.1", 0)) as free:
         listen = f"127.0.0.1:{free.getsockname()[1]}"
     with own_database(cluster, TEMPLATE) as dsn:
-        rig = Rig(folder, dsn, **{**FAST, "intake": {"listen": listen}})
+        rig = Rig(folder, dsn, intake={"listen": listen}, **FAST)
         rig.start("tests.panel.reading_service", str(rig.file))
-        with chromium() as browser:
-            yield House(rig, f"http://{listen}", browser)
-        rig.end()
+        try:
+            with chromium() as browser:
+                yield House(rig, f"http://{listen}", browser)
+            rig.daemons[0].stop()
+        finally:
+            rig.end()
     shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -11,7 +11,7 @@ import httpx
 import numpy as np
 import trio
 from attrs import define, field
-from playwright.sync_api import Browser, BrowserContext, Page
+from playwright.sync_api import Browser, BrowserContext, Dialog, Page
 
 from storage.accounts import add_account, issue_token
 from storage.database import Database, open_database, open_loop
@@ -52,7 +52,8 @@ class House:
             assert session is not None
             return Person(name, account.id, token, session)
 
-        return self.do(make)
+        made: Person = self.do(make)
+        return made
 
     def do(self, work: Callable[[Database], Any]) -> Any:
         """Do something on the service's database."""
@@ -72,10 +73,12 @@ class House:
         page = made.new_page()
         page.on("pageerror", lambda error: self.noises.append(f"{page.url}: {error}"))
         page.on("console", lambda said: self._hear(page, said.type, said.text))
-        page.on(
-            "dialog", lambda dialog: (self.noises.append(f"a dialog: {dialog.message}"), dialog.dismiss())
-        )
+        page.on("dialog", lambda dialog: self._refuse(dialog))  # noqa: PLW0108 - Playwright marks what it is given
         return page
+
+    def _refuse(self, dialog: Dialog) -> None:
+        self.noises.append(f"a dialog: {dialog.message}")
+        dialog.dismiss()
 
     def _hear(self, page: Page, kind: str, text: str) -> None:
         # What the network refuses is told by the browser too; the tests look at the page for that.
@@ -98,9 +101,8 @@ class House:
     def poll(self, person: Person, record_id: str) -> dict[str, Any]:
         """Ask what a record is at, as a program does."""
         headers = {"Authorization": f"Bearer {person.token}"}
-        shown: dict[str, Any] = httpx.get(
-            f"{self.address}/v1/records/{record_id}", headers=headers, timeout=30
-        ).json()
+        answer = httpx.get(f"{self.address}/v1/records/{record_id}", headers=headers, timeout=30)
+        shown: dict[str, Any] = answer.json()
         return shown
 
     def finished(self, person: Person, record_id: str) -> dict[str, Any]:
@@ -110,7 +112,8 @@ class House:
             shown = self.poll(person, record_id)
             return shown if shown["milestone"] == "done" or shown["stopped"] else None
 
-        return eventually(over, f"the end of {record_id}")
+        shown: dict[str, Any] = eventually(over, f"the end of {record_id}")
+        return shown
 
     def leave(self) -> None:
         """Close every browser window; no page may have complained."""
