@@ -50,6 +50,9 @@ async def undelete(database: Database, record_id: UUID, owner_id: UUID | None, b
     return await database.transact(_in_verb, query("owner_undelete"), asked, _why_not_undeleted)
 
 
+EDITED = ("title", "description", "topics", "left_name", "right_name")
+
+
 @frozen(kw_only=True)
 class Edit:
     """What an owner writes: None leaves a field as it is; `edition` is the one it is meant for, None any."""
@@ -57,12 +60,14 @@ class Edit:
     title: str | None = None
     description: str | None = None
     topics: tuple[str, ...] | None = None
+    left_name: str | None = None
+    right_name: str | None = None
     edition: int | None = None
 
     @property
     def fields(self) -> tuple[str, ...]:
         """Return the names of the fields that are written."""
-        return tuple(name for name in ("title", "description", "topics") if getattr(self, name) is not None)
+        return tuple(name for name in EDITED if getattr(self, name) is not None)
 
 
 async def edit(database: Database, record_id: UUID, owner_id: UUID, by: str, edit: Edit) -> bool:
@@ -78,6 +83,8 @@ async def _in_edit(connection: Connection, record_id: UUID, owner_id: UUID, by: 
         "title": edit.title,
         "description": edit.description,
         "topics": None if edit.topics is None else list(edit.topics),
+        "left_name": edit.left_name,
+        "right_name": edit.right_name,
         "edition": edit.edition,
         "fields": list(edit.fields),
     }

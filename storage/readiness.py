@@ -1,4 +1,4 @@
-"""What records are at: the readiness poll, the text so far, and lists."""
+"""What records are at: the readiness poll, and lists."""
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
@@ -6,12 +6,11 @@ from typing import Any
 from uuid import UUID
 
 from attrs import frozen
-from cattrs import Converter
 from psycopg.rows import dict_row
 
 from storage.claim import NotFound
 from storage.database import Connection, Database
-from storage.record import Gap, Milestone, Segment, Stop, StopCode, Word
+from storage.record import Milestone, Stop, StopCode
 from storage.sql import query
 
 MOST_AHEAD = 1000  # a queue position past this one reads "1001": that one or a later one
@@ -35,10 +34,13 @@ class Readiness:
     created_at: datetime
     failures: int
     edition: int
+    corrections: int
     stop: Stop | None
     title: str
     description: str
     topics: tuple[str, ...]
+    left_name: str
+    right_name: str
     filename: str
     asked_language: str | None
     found_language: str | None
@@ -159,11 +161,6 @@ async def read_page(database: Database, owner_id: UUID, wanted: PageWanted) -> t
     return await database.transact(_in_read_page, owner_id, wanted)
 
 
-async def read_segments(database: Database, record_id: UUID, owner_id: UUID | None) -> tuple[Segment, ...]:
-    """Return the segments recognised so far, in the order of the audio; none for a record one may not see."""
-    return await database.transact(_in_read_segments, record_id, owner_id)
-
-
 async def list_records(
     database: Database, owner_id: UUID | None, wanted: Wanted | None = None
 ) -> tuple[Listed, ...]:
@@ -203,14 +200,6 @@ async def _in_read_page(connection: Connection, owner_id: UUID, wanted: PageWant
         return tuple([_readiness(row) async for row in cursor])
 
 
-async def _in_read_segments(
-    connection: Connection, record_id: UUID, owner_id: UUID | None
-) -> tuple[Segment, ...]:
-    async with connection.cursor(row_factory=dict_row) as cursor:
-        await cursor.execute(query("segments_read"), {"id": record_id, "owner_id": owner_id})
-        return tuple([_segment(row) async for row in cursor])
-
-
 async def _in_list_records(
     connection: Connection, owner_id: UUID | None, wanted: Wanted
 ) -> tuple[Listed, ...]:
@@ -244,20 +233,3 @@ def _listed(row: dict[str, Any]) -> Listed:
     code = row.pop("stop_code")
     milestone = Milestone(row.pop("milestone"))
     return Listed(milestone=milestone, stop_code=None if code is None else StopCode(code), **row)
-
-
-def _segment(row: dict[str, Any]) -> Segment:
-    return Segment(
-        slice=row["slice"],
-        number=row["number"],
-        start=row["start_seconds"],
-        end=row["end_seconds"],
-        text=row["text"],
-        words=_WORDS.structure(row["words"], tuple[Word, ...]),
-        side=row["side"],
-        language=row["language"],
-        gap=None if row["gap"] is None else Gap(row["gap"]),
-    )
-
-
-_WORDS = Converter()

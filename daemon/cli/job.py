@@ -24,8 +24,9 @@ from daemon.transcript import EXPORTERS
 from storage.account import Account
 from storage.accounts import find_or_add_account
 from storage.claim import NotFound
+from storage.corrections import read_segments
 from storage.errors import Refused, Unavailable
-from storage.readiness import Readiness, read_readiness, read_segments
+from storage.readiness import Readiness, read_readiness
 from storage.record import Milestone, Stop
 
 LOOK_SECONDS = 0.5

@@ -15,7 +15,8 @@ from daemon.intake.polling import headers_of
 from daemon.intake.problems import Problem
 from daemon.intake.queries import Parameter
 from daemon.transcript import EXPORTERS
-from storage.readiness import Readiness, read_segments
+from storage.corrections import read_segments
+from storage.readiness import Readiness
 from storage.record import Milestone
 
 _MEDIA = {

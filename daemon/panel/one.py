@@ -7,7 +7,7 @@ from daemon.panel.page import Page, Visit
 from daemon.panel.records import RECORDS
 from daemon.panel.rows import row_of
 from daemon.transcript import EXPORTERS
-from storage.readiness import read_segments
+from storage.corrections import read_segments
 
 
 async def show_record(visit: Visit) -> Response:

@@ -3,7 +3,9 @@
 WITH edited AS (
     UPDATE records
     SET title = coalesce(%(title)s, title), description = coalesce(%(description)s, description),
-        topics = coalesce(%(topics)s::text[], topics), edition = edition + 1
+        topics = coalesce(%(topics)s::text[], topics),
+        left_name = coalesce(%(left_name)s, left_name), right_name = coalesce(%(right_name)s, right_name),
+        edition = edition + 1
     WHERE id = %(id)s AND owner_id = %(owner_id)s AND deleted_at IS NULL
         AND (%(edition)s::integer IS NULL OR edition = %(edition)s)
     RETURNING id, milestone, edition

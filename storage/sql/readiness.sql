@@ -2,11 +2,17 @@
 -- with the text of those of which it is asked for.
 -- The place in the queue is counted to a bound: past it nobody needs the exact number.
 SELECT
-    r.id, r.owner_id, r.milestone, r.milestone_since, r.created_at, r.failures, r.edition,
+    r.id, r.owner_id, r.milestone, r.milestone_since, r.created_at, r.failures, r.edition, r.corrections,
     r.stop_code, r.stop_reason, r.stopped_at, r.stopped_by,
-    r.title, r.description, r.topics, r.filename, r.asked_language, r.found_language, r.translate,
+    r.title, r.description, r.topics, r.left_name, r.right_name, r.filename, r.asked_language, r.found_language, r.translate,
     r.declared_seconds, r.decoded_seconds, r.audio_warnings, r.recogniser, r.recognised_seconds, r.store_id, r.audio_path,
-    CASE WHEN r.milestone = 'done' AND r.id = ANY(%(with_text)s) THEN r.recognised_text END AS text,
+    CASE WHEN r.milestone = 'done' AND r.id = ANY(%(with_text)s) THEN CASE
+        WHEN r.corrections = 0 THEN r.recognised_text
+        ELSE coalesce((
+            SELECT string_agg(own.said, ' ' ORDER BY own.slice, own.number)
+            FROM owned_segments AS own WHERE own.record_id = r.id AND own.said <> ''
+        ), '')
+    END END AS text,
     r.milestone = 'done' AND r.recognised_text = '' AS is_silent,
     g.gaps, g.gap_seconds,
     r.milestone_seconds,

@@ -1,8 +1,8 @@
 -- The same page of those records whose words hold what is searched for.
 SELECT
-    r.id, r.owner_id, r.milestone, r.milestone_since, r.created_at, r.failures, r.edition,
+    r.id, r.owner_id, r.milestone, r.milestone_since, r.created_at, r.failures, r.edition, r.corrections,
     r.stop_code, r.stop_reason, r.stopped_at, r.stopped_by,
-    r.title, r.description, r.topics, r.filename, r.asked_language, r.found_language, r.translate,
+    r.title, r.description, r.topics, r.left_name, r.right_name, r.filename, r.asked_language, r.found_language, r.translate,
     r.declared_seconds, r.decoded_seconds, r.audio_warnings, r.recogniser, r.recognised_seconds, r.store_id, r.audio_path,
     NULL::text AS text, r.milestone = 'done' AND r.recognised_text = '' AS is_silent, g.gaps, g.gap_seconds, r.milestone_seconds,
     CASE WHEN r.claimed_at IS NOT NULL

@@ -12,8 +12,8 @@ SELECT found.record_id, found.start_seconds, found.text,
         'HighlightAll=true, StartSel=' || chr(57344) || ', StopSel=' || chr(57345)) AS marked
 FROM wanted, unnest(%(ids)s::uuid[]) AS asked_for (record_id)
 CROSS JOIN LATERAL (
-    SELECT s.record_id, s.slice, s.number, s.start_seconds, s.text, ts_rank(spoken.words, wanted.words) AS rank
-    FROM segments AS s, LATERAL (SELECT to_tsvector('pg_catalog.russian', small_letters(s.text)) AS words) AS spoken
+    SELECT s.record_id, s.slice, s.number, s.start_seconds, s.said AS text, ts_rank(spoken.words, wanted.words) AS rank
+    FROM owned_segments AS s, LATERAL (SELECT to_tsvector('pg_catalog.russian', small_letters(s.said)) AS words) AS spoken
     WHERE s.record_id = asked_for.record_id AND spoken.words @@ wanted.words
     ORDER BY rank DESC, s.slice, s.number
     LIMIT %(limit)s

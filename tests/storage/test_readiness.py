@@ -9,9 +9,10 @@ from storage import readiness as module
 from storage.account import Account
 from storage.audio import Store
 from storage.claim import NotFound
+from storage.corrections import read_segments
 from storage.database import Database
 from storage.ids import new_id
-from storage.readiness import Readiness, Wanted, list_records, read_readiness, read_segments
+from storage.readiness import Readiness, Wanted, list_records, read_readiness
 from storage.record import Milestone, Segment, StopCode, Word
 from tests.making import a_record, an_account, change, put
 

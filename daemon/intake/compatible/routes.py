@@ -29,7 +29,7 @@ from daemon.intake.queries import Parameter
 from daemon.intake.receiving import Sink, receive_form
 from daemon.intake.service import inside_of
 from daemon.intake.submitting import BODY_PROBLEMS, take_in
-from storage.readiness import read_segments
+from storage.corrections import read_segments
 
 _SINCE = int(time.time())
 _BINARY = {"type": "string", "format": "binary"}

@@ -13,8 +13,8 @@ from daemon.intake.compatible.waiting import ended, not_yet
 from daemon.intake.operations import Asked
 from daemon.intake.polling import end_with_sender
 from daemon.intake.problems import Problem
+from storage.corrections import read_segments
 from storage.errors import DatabaseUnavailable
-from storage.readiness import read_segments
 from storage.record import Milestone
 
 LOOK_SECONDS = 15.0  # a sign of life, where nothing is heard for so long
