@@ -23,9 +23,10 @@ class Heap:
 
 async def read_queue(database: Database) -> tuple[Heap, ...]:
     """Return a heap for each kind that there is; no more than `MOST_COUNTED` records are counted."""
-    return await database.transact_within(SECONDS, _in_read)
+    return await database.transact_within(SECONDS, in_read_queue)
 
 
-async def _in_read(connection: Connection) -> tuple[Heap, ...]:
+async def in_read_queue(connection: Connection) -> tuple[Heap, ...]:
+    """Do as `read_queue` does, asyncio-flavoured, on a connection that one has."""
     cursor = connection.cursor(row_factory=class_row(Heap))
     return tuple(await (await cursor.execute(query("queue_numbers"), {"limit": MOST_COUNTED})).fetchall())

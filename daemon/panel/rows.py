@@ -54,6 +54,7 @@ def row_of(readiness: Readiness, words: Words, hits: Mapping[UUID, Sequence[Hit]
     left, kind = seconds_left(readiness), kind_of(readiness)
     length = readiness.audio_seconds
     shows_progress = kind != "done" and readiness.milestone is Milestone.TRANSCRIBE and bool(length)
+    moves = shows_progress and kind != "stopped"
     return Row(
         id=readiness.id,
         name=readiness.title or readiness.filename or words.say("records.untitled"),
@@ -65,7 +66,7 @@ def row_of(readiness: Readiness, words: Words, hits: Mapping[UUID, Sequence[Hit]
         created_at=readiness.created_at,
         length=length,
         recognised=readiness.recognised_seconds,
-        fraction=readiness.fraction if shows_progress else None,
+        fraction=readiness.fraction if moves else None,
         progress=_progress(readiness, words) if shows_progress else "",
         left=words.say("progress.left", stretch=stretch_of(left, words))
         if left and kind == "working"

@@ -1,8 +1,7 @@
 -- Every daemon that has given a sign of life, and the conditions of claim.sql that depend on who claims, each
--- evaluated by itself for this record. A daemon counts as alive until it has missed three signs.
+-- evaluated by itself for this record.
 SELECT d.run, d.host, d.pid, d.started_at, d.beat_at, d.workers, d.failures_limit, d.lanes,
-    greatest(extract(epoch FROM clock_timestamp() - d.beat_at), 0)::float8 AS silent_seconds,
-    d.beat_at + make_interval(secs => 3 * d.beat_seconds) > clock_timestamp() AS is_alive,
+    d.silent_seconds, d.is_alive,
     r.store_id = ANY (d.stores) AS has_store,
     r.milestone = ANY (d.milestones) AS has_stage,
     coalesce((
@@ -11,7 +10,7 @@ SELECT d.run, d.host, d.pid, d.started_at, d.beat_at, d.workers, d.failures_limi
         WHERE lane.name = r.lane
     ), false) AS has_free_lane,
     r.failures >= d.failures_limit AND r.failures > 0 AS needs_no_lane
-FROM daemons AS d
+FROM daemons_seen AS d
 CROSS JOIN records AS r
 WHERE r.id = %(id)s
 ORDER BY d.beat_at DESC, d.run

@@ -62,7 +62,10 @@ async def _arranged(database: Database, *, anna: Person, working: str, waiting: 
         working,
     )
     await put(
-        database, "UPDATE records SET milestone = 'converted', lane = 'elsewhere' WHERE id = %s", waiting
+        database,
+        "UPDATE records SET milestone = 'converted', lane = 'elsewhere', recognised_seconds = 0 "
+        "WHERE id = %s",
+        waiting,
     )
     return await make_link(database, anna.id, 3600)
 
@@ -77,6 +80,8 @@ PAGES: Mapping[str, Callable[[Furnished], str]] = {
     "record": lambda there: f"/records/{there.done}",
     "record-stopped": lambda there: f"/records/{there.stopped}",
     "account": lambda _: "/account",
+    "service": lambda _: "/service",
+    "service-stopped": lambda _: "/service?code=recogniser_refused",
     "not-found": lambda _: "/nowhere",
 }
 """Where each page is. A new page of the panel is added here: it is then looked at in every way below."""

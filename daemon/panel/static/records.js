@@ -66,8 +66,10 @@ const input = element("input", {
 });
 const choose = element("label", { class: "choose", for: "files" }, place.querySelector(".choose span").textContent);
 place.replaceChildren(element("div", { class: "ways" }, input, choose));
+const hint = element("span", { class: "quiet hint" }, say("drop.hint"));
 transfers.begin(place, () => { if (isFirst) refresh(); });
 microphone.begin(place.firstElementChild);
+place.firstElementChild.append(hint);
 
 const drop = element("div", { class: "drop", hidden: true, "aria-hidden": "true" }, say("drop"));
 document.body.append(drop);
