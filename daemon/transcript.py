@@ -72,6 +72,7 @@ def json_text(segments: Sequence[Segment], about: Mapping[str, Any]) -> str:
         "text": plain_text(ordered).removesuffix("\n"),
         "segments": [
             {
+                "id": f"{segment.slice}.{segment.number}",
                 "start": segment.start,
                 "end": segment.end,
                 "text": _clean(segment.text),

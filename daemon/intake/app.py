@@ -7,6 +7,7 @@ from starlette.middleware import Middleware
 from starlette.responses import JSONResponse, Response
 
 from daemon.intake import (
+    correcting,
     editing,
     history,
     listening,
@@ -75,6 +76,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *listing.OPERATIONS,
     *polling.OPERATIONS,
     *editing.OPERATIONS,
+    *correcting.OPERATIONS,
     *history.OPERATIONS,
     *transcripts.OPERATIONS,
     *listening.OPERATIONS,

@@ -24,12 +24,13 @@ from storage import owner
 from storage.account import Account
 from storage.claim import NotFound
 from storage.database import Database
-from storage.owner import Edit, Verdict
+from storage.owner import EDITED, Edit, Verdict
 from storage.readiness import Readiness
 
 _MOST_BYTES = 128 * 1024
 _PATIENCE_SECONDS = 60.0
-_LAST_EDITION = 2**31 - 1
+LAST_EDITION = 2**31 - 1
+MOST_NAME_LETTERS = 100
 _JSON = ("application/json", "application/merge-patch+json")
 Verb = Callable[[Database, UUID, UUID | None, str], Awaitable[Verdict | NotFound]]
 
@@ -46,10 +47,12 @@ _GIVEN = {
             "items": {**_TEXT, "maxLength": MOST_TOPIC_LETTERS},
             "maxItems": MOST_TOPICS,
         },
+        "left_name": {**_TEXT, "maxLength": MOST_NAME_LETTERS},
+        "right_name": {**_TEXT, "maxLength": MOST_NAME_LETTERS},
         "edition": {
             "type": "integer",
             "minimum": 1,
-            "maximum": _LAST_EDITION,
+            "maximum": LAST_EDITION,
             "description": "The edition this is meant for; If-Match says the same.",
         },
     },
@@ -106,18 +109,24 @@ async def _shown(asked: Asked) -> Response:
 
 async def _given(asked: Asked) -> dict[str, Any]:
     """Return the members of the JSON in the request, each of the kind that it must be."""
-    kind = asked.request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    given = await read_json(asked.request)
+    if faults := _faults(given):
+        raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid_edit", f"{'; '.join(faults[:10])}.")
+    return given
+
+
+async def read_json(request: Request) -> dict[str, Any]:
+    """Return the object in a request's body; raises Problem for what is none."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in _JSON:
         detail = "An edit is sent as JSON; say so with Content-Type: application/json."
         raise Problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "not_json", detail)
     try:
-        given = json.loads((await _body(asked.request)).decode("utf-8"), parse_constant=_no_number)
+        given = json.loads((await _body(request)).decode("utf-8"), parse_constant=_no_number)
     except (ValueError, RecursionError):
         raise _malformed("it is no JSON in UTF-8") from None
     if not isinstance(given, dict):
         raise _malformed("it must be an object")
-    if faults := _faults(given):
-        raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid_edit", f"{'; '.join(faults[:10])}.")
     return given
 
 
@@ -140,16 +149,14 @@ def _faults(given: Mapping[str, Any]) -> list[str]:
     faults = []
     for name, value in given.items():
         match name:
-            case "title" | "description":
+            case "title" | "description" | "left_name" | "right_name":
                 good = isinstance(value, str)
             case "topics":
                 good = isinstance(value, list) and all(isinstance(each, str) for each in value)
             case "edition":
-                good = type(value) is int and 1 <= value <= _LAST_EDITION
+                good = type(value) is int and 1 <= value <= LAST_EDITION
             case _:
-                faults.append(
-                    f"{name[:100]!a} cannot be edited (title, description and topics can, beside edition)"
-                )
+                faults.append(f"{name[:100]!a} cannot be edited ({', '.join(EDITED)} can, beside edition)")
                 continue
         if not good:
             faults.append(f"{name} is of the wrong kind")
@@ -164,6 +171,8 @@ def _edit(given: Mapping[str, Any], if_match: str | None) -> Edit:
         title=options.title if "title" in given else None,
         description=options.description if "description" in given else None,
         topics=options.topics if "topics" in given else None,
+        left_name=_name(given, "left_name"),
+        right_name=_name(given, "right_name"),
     )
     if if_match is not None:
         edition = asked_edition(if_match)
@@ -183,6 +192,15 @@ def _edit(given: Mapping[str, Any], if_match: str | None) -> Edit:
     )
 
 
+def _name(given: Mapping[str, Any], name: str) -> str | None:
+    """Return the name of whoever is on one side; raises Problem for one that cannot be kept."""
+    text = given.get(name)
+    if text is not None and (len(text) > MOST_NAME_LETTERS or not (text.isprintable() or not text)):
+        fault = f"{name} may have {MOST_NAME_LETTERS} printable letters"
+        raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid_edit", f"{fault}.")
+    return None if text is None else text.strip()
+
+
 def _says_already(found: Readiness, edit: Edit) -> bool:
     """Tell whether the edit is there: whoever lost the answer to one sends it again."""
     return all(getattr(found, name) == getattr(edit, name) for name in edit.fields)
@@ -193,6 +211,8 @@ def _conflict(found: Readiness) -> Response:
         "title": found.title,
         "description": found.description,
         "topics": found.topics,
+        "left_name": found.left_name,
+        "right_name": found.right_name,
         "edition": found.edition,
     }
     detail = f"The record is at edition {found.edition} by now; look at what is there and edit that."
@@ -217,7 +237,7 @@ OPERATIONS = (
         method="PATCH",
         path="/v1/records/{id}",
         name="editRecord",
-        says="Write title, description or topics, on the edition one saw.",
+        says="Write title, description, topics or the names of both sides, on the edition one saw.",
         handler=edit_record,
         parameters=(
             Parameter(

@@ -65,14 +65,17 @@ class ShownListed:
     title: str
     description: str
     topics: tuple[str, ...]
+    left_name: Annotated[str, "Who is on the left side of a call, as the owner says."]
+    right_name: Annotated[str, "The same of the right side."]
     filename: Annotated[str, "As it was sent: text, and nothing else."]
     language: Annotated[str | None, "What is spoken, as found or as asked for."]
     created_at: datetime
     milestone_since: datetime
     failures: Annotated[int, "How often a stage was begun since one last succeeded."]
     edition: Annotated[
-        int, "The version of title, description and topics; the service's own work never moves it."
+        int, "The version of title, description, topics and names; the service's own work never moves it."
     ]
+    corrections: Annotated[int, "How often the owner has corrected the text."]
     audio: ShownAudio
 
 
@@ -166,12 +169,15 @@ def _listed(readiness: Readiness) -> dict[str, Any]:
         "title": readiness.title,
         "description": readiness.description,
         "topics": readiness.topics,
+        "left_name": readiness.left_name,
+        "right_name": readiness.right_name,
         "filename": readiness.filename,
         "language": readiness.found_language or readiness.asked_language,
         "created_at": readiness.created_at,
         "milestone_since": readiness.milestone_since,
         "failures": readiness.failures,
         "edition": readiness.edition,
+        "corrections": readiness.corrections,
         "audio": ShownAudio(
             declared_seconds=readiness.declared_seconds,
             decoded_seconds=readiness.decoded_seconds,

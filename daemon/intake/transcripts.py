@@ -27,6 +27,7 @@ _MEDIA = {
     "json": "application/json",
 }
 _LONGEST_NAME = 150
+_RECOGNISED = "recognised"
 _THREADS = trio.CapacityLimiter(
     2
 )  # a transcript of many hours takes a moment, which others need not wait for
@@ -46,6 +47,7 @@ class ShownWord:
 class ShownSegment:
     """A piece of text with its time, in seconds from the start of the recording."""
 
+    id: Annotated[str, "Within its record: what it is corrected by."]
     start: float
     end: float
     text: str
@@ -89,12 +91,18 @@ async def _answer(asked: Asked, form: str, *, as_file: bool) -> Response:
     shown = headers_of(readiness)
     if is_partial and not asked.query.get("partial"):
         raise _not_ready(readiness, shown.get("Retry-After"))
-    headers = {**shown, "ETag": f'{shown["ETag"][:-1]}.{form}"'}
+    which = f".{_RECOGNISED}" if asked.query.get("text") == _RECOGNISED else ""
+    headers = {**shown, "ETag": f'{shown["ETag"][:-1]}.{form}{which}"'}
     if as_file:
         headers["Content-Disposition"] = disposition(readiness, form)
     if not none_match(asked.request.headers.get("if-none-match"), headers["ETag"]):
         return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
-    segments = await read_segments(asked.doors.database, readiness.id, asked.account.id)
+    segments = await read_segments(
+        asked.doors.database,
+        readiness.id,
+        asked.account.id,
+        recognised=asked.query.get("text") == _RECOGNISED,
+    )
     text = await trio.to_thread.run_sync(
         EXPORTERS[form], segments, _about(readiness, is_partial), limiter=_THREADS
     )
@@ -137,6 +145,11 @@ def _not_ready(readiness: Readiness, again: str | None) -> Problem:
 _PARTIAL = Parameter(
     name="partial", says="Also while it is not whole: what there is so far.", schema={"type": "boolean"}
 )
+_WHICH = Parameter(
+    name="text",
+    says="Which: as the owner corrected it, `own`, unless said otherwise, or as `recognised`.",
+    schema={"type": "string", "enum": ["own", _RECOGNISED]},
+)
 _HEADERS = {"ETag": "Of this form of the text."}
 _PROBLEMS = ((404, "not_found"), (409, "not_ready"))
 _UNCHANGED = Answer(says="Nothing has changed.")
@@ -148,7 +161,7 @@ OPERATIONS = (
         name="showTranscript",
         says="The segments of the text, with the words where the recogniser tells them apart.",
         handler=show_transcript,
-        parameters=(_PARTIAL,),
+        parameters=(_PARTIAL, _WHICH),
         answers={
             200: Answer(
                 says="The transcript.",
@@ -173,6 +186,7 @@ OPERATIONS = (
                 schema={"type": "string", "enum": list(EXPORTERS)},
             ),
             _PARTIAL,
+            _WHICH,
         ),
         answers={
             200: Answer(

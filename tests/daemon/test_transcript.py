@@ -185,6 +185,7 @@ def test_json_holds_everything_known() -> None:
         "text": "Привет.",
         "segments": [
             {
+                "id": "0.0",
                 "start": 0.1,
                 "end": 0.9,
                 "text": " Привет.",

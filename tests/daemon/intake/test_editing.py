@@ -34,7 +34,14 @@ async def test_s_i26_of_two_edits_of_one_edition_one_is_made(doors: Doors) -> No
     assert (answers[won].status_code, answers[won].json()["title"]) == (200, won)
     told = answers[lost].json()
     assert (answers[lost].status_code, told["code"]) == (409, "edition_conflict")
-    assert told["current"] == {"title": won, "description": "", "topics": ["one", "two"], "edition": 2}
+    assert told["current"] == {
+        "title": won,
+        "description": "",
+        "topics": ["one", "two"],
+        "left_name": "",
+        "right_name": "",
+        "edition": 2,
+    }
     await edit(won)
     assert (answers[won].status_code, answers[won].json()["edition"]) == (200, 2)
     kinds = await put(doors.database, "SELECT kind, detail ->> 'fields' FROM events WHERE kind = 'edited'")
