@@ -20,13 +20,13 @@ _HOUR = 3600.0
 
 @frozen(kw_only=True)
 class QueueLine:
-    """How many records wait at a milestone, in each state, and the longest stay there in words."""
+    """How many records are at a milestone, in each state, and the longest stay there, also as a share."""
 
     milestone: str
     lane: str
     states: Mapping[str, int]
     oldest: str
-    oldest_seconds: float
+    share: float
 
 
 async def show_service(visit: Visit) -> Response:
@@ -43,7 +43,7 @@ async def show_service(visit: Visit) -> Response:
         chosen=chosen,
         most_stopped=MOST_STOPPED,
         states=STATES,
-        plots=plots_of(seen, queue, words),
+        plots=plots_of(seen),
         width=WIDTH,
         height=HEIGHT,
         stretch=lambda seconds: stretch_of(seconds, words),
@@ -58,6 +58,7 @@ def queue_lines(heaps: Sequence[Heap], words: Words) -> Sequence[QueueLine]:
         {(heap.milestone, heap.lane) for heap in heaps},
         key=lambda at: (list(Milestone).index(Milestone(at[0])), at[1]),
     )
+    longest = max((heap.oldest_seconds for heap in heaps), default=0.0)
     lines = []
     for milestone, lane in places:
         there = [heap for heap in heaps if (heap.milestone, heap.lane) == (milestone, lane)]
@@ -69,7 +70,7 @@ def queue_lines(heaps: Sequence[Heap], words: Words) -> Sequence[QueueLine]:
                 lane=lane,
                 states=states,
                 oldest=stretch_of(oldest, words),
-                oldest_seconds=oldest,
+                share=round(oldest / (longest or 1.0), 3),
             )
         )
     return lines
@@ -105,13 +106,12 @@ class Plot:
     last: str
 
 
-def plots_of(seen: Overview, queue: Sequence[QueueLine], words: Words) -> Sequence[Plot]:
-    """Return the plots: what got done hour by hour, and how long the oldest have stayed."""
+def plots_of(seen: Overview) -> Sequence[Plot]:
+    """Return the plots: what got done hour by hour, in records and in audio."""
     hours = [f"{hour.hour:%H}:00" for hour in seen.hours]
     records = [hour.records for hour in seen.hours]
     audio = [None if hour.records is None else hour.audio_seconds / _HOUR for hour in seen.hours]
     ends = {"first": hours[0], "last": hours[-1]} if hours else {"first": "", "last": ""}
-    names = [f"{words.say(f'state.{line.milestone}')}, {line.lane}" for line in queue]
     return (
         Plot(
             name="records",
@@ -124,18 +124,6 @@ def plots_of(seen: Overview, queue: Sequence[QueueLine], words: Words) -> Sequen
             bars=bars(audio, [f"{at}: {number or 0:.1f}" for at, number in zip(hours, audio, strict=True)]),
             most=f"{max((number for number in audio if number is not None), default=0.0):.1f}",
             **ends,
-        ),
-        Plot(
-            name="ages",
-            bars=bars(
-                [line.oldest_seconds for line in queue],
-                [f"{name}: {line.oldest}" for name, line in zip(names, queue, strict=True)],
-            ),
-            most=stretch_of(max((line.oldest_seconds for line in queue), default=0.0), words)
-            if queue
-            else "",
-            first=names[0] if names else "",
-            last=names[-1] if len(names) > 1 else "",
         ),
     )
 

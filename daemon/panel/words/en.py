@@ -168,7 +168,6 @@ WORDS = {
     "service.done": "{number} record and {hours} hours of audio in the last 24 hours.|{number} records and {hours} hours of audio in the last 24 hours.",
     "service.plot.records": "Records done, by the hour (UTC)",
     "service.plot.audio": "Hours of audio done, by the hour (UTC)",
-    "service.plot.ages": "The longest stay at each milestone",
     "service.plot.most": "most: {most}",
     "service.queue": "Queue",
     "service.queue.none": "Nothing waits, and nothing is in hand.",

@@ -175,7 +175,6 @@ WORDS = {
     "service.done": "За последние 24 часа: {number} запись, {hours} ч звука.|За последние 24 часа: {number} записи, {hours} ч звука.|За последние 24 часа: {number} записей, {hours} ч звука.",
     "service.plot.records": "Готовые записи по часам (UTC)",
     "service.plot.audio": "Часы готового звука по часам (UTC)",
-    "service.plot.ages": "Самое долгое ожидание на каждом рубеже",
     "service.plot.most": "больше всего: {most}",
     "service.queue": "Очередь",
     "service.queue.none": "Ничего не ждёт, и ничего нет в работе.",
