@@ -14,6 +14,7 @@ from starlette.responses import JSONResponse, Response
 
 from daemon.deeds import tell_deed
 from daemon.intake.conditions import asked_edition
+from daemon.intake.doors import Doors
 from daemon.intake.operations import Answer, Asked, Content, Operation, json_answer
 from daemon.intake.options import MOST_LETTERS, MOST_TOPIC_LETTERS, MOST_TOPICS, read_options
 from daemon.intake.polling import headers_of
@@ -64,15 +65,20 @@ async def edit_record(asked: Asked) -> Response:
     """Write what is given, on the edition that the owner saw and on no other."""
     given = await _given(asked)
     found = await asked.doors.polls.look(asked.record_id, asked.account, with_text=False)
-    edit = _edit(given, asked.request.headers.get("if-match"))
-    by = asked.account.name
-    if edit.fields and not await owner.edit(asked.doors.database, found.id, asked.account.id, by, edit):
-        found = await asked.doors.polls.look(found.id, asked.account, with_text=False)
-        if not _says_already(found, edit):
-            return _conflict(found)
-    elif edit.edition is not None and not edit.fields and edit.edition != found.edition:
-        return _conflict(found)
+    edit = edit_of(given, asked.request.headers.get("if-match"))
+    if (in_the_way := await write_edit(asked.doors, asked.account, found, edit)) is not None:
+        return _conflict(in_the_way)
     return await _shown(asked)
+
+
+async def write_edit(doors: Doors, account: Account, found: Readiness, edit: Edit) -> Readiness | None:
+    """Write an edit of a record that was found; return what is there instead, if another came first."""
+    if edit.fields and not await owner.edit(doors.database, found.id, account.id, account.name, edit):
+        found = await doors.polls.look(found.id, account, with_text=False)
+        return None if _says_already(found, edit) else found
+    if edit.edition is not None and not edit.fields and edit.edition != found.edition:
+        return found
+    return None
 
 
 async def delete_record(asked: Asked) -> Response:
@@ -163,7 +169,8 @@ def _faults(given: Mapping[str, Any]) -> list[str]:
     return faults
 
 
-def _edit(given: Mapping[str, Any], if_match: str | None) -> Edit:
+def edit_of(given: Mapping[str, Any], if_match: str | None) -> Edit:
+    """Return what is to be written, each member of its kind; raises Problem for what may not be."""
     texts = [(name, given[name]) for name in ("title", "description") if name in given]
     # The same limits as at the submission; raises SubmissionRefused with every fault.
     options = read_options([*texts, *(("topics", topic) for topic in given.get("topics", ()))])

@@ -11,7 +11,7 @@ from starlette.routing import Route
 from daemon.intake.browsers import Browsers
 from daemon.intake.doors import Doors
 from daemon.intake.problems import tell_http
-from daemon.panel import account, deeds, live, looks, one, records, service, signing_in
+from daemon.panel import account, correcting, deeds, live, looks, one, records, service, signing_in
 from daemon.panel.headers import guarded
 from daemon.panel.page import Page, Visit
 from daemon.panel.static_files import send_static
@@ -29,6 +29,7 @@ PAGES: tuple[Page, ...] = (
     *records.PAGES,
     *live.PAGES,
     *one.PAGES,
+    *correcting.PAGES,
     *deeds.PAGES,
     *account.PAGES,
     *service.PAGES,

@@ -79,6 +79,7 @@ PAGES: Mapping[str, Callable[[Furnished], str]] = {
     "deleted": lambda there: f"/records?show=stopped&deleted={there.done}",
     "record": lambda there: f"/records/{there.done}",
     "record-stopped": lambda there: f"/records/{there.stopped}",
+    "record-line": lambda there: f"/records/{there.done}/segments/1.0",
     "account": lambda _: "/account",
     "service": lambda _: "/service",
     "service-stopped": lambda _: "/service?code=recogniser_refused",
