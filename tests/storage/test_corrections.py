@@ -18,7 +18,7 @@ from storage.corrections import (
 from storage.database import Database
 from storage.ending import Deferred, Reached
 from storage.owner import Edit, delete, edit
-from storage.readiness import PageWanted, read_page, read_readiness
+from storage.readiness import PageWanted, Readiness, read_page, read_readiness
 from storage.record import Milestone, Segment, Word
 from storage.searching import read_hits
 from tests.builders import Queue, advance
@@ -61,7 +61,8 @@ async def test_a_correction_is_what_is_read_and_the_recognised_text_stays(
     assert await texts_of(database, record_id) == ["a milestone", "is reached"]
     assert await texts_of(database, record_id, recognised=True) == ["a mile stone", "is reached"]
     readiness = await read_readiness(database, record_id, anna.id)
-    assert (readiness.text, readiness.corrections) == ("a milestone is reached", 1)  # type: ignore[union-attr]  # found
+    assert isinstance(readiness, Readiness)
+    assert (readiness.text, readiness.corrections) == ("a milestone is reached", 1)
     (found,) = await read_page(database, anna.id, PageWanted(search="milestone reached"))
     assert found.id == record_id
     hits = await read_hits(database, [record_id], "milestone")
@@ -146,7 +147,7 @@ async def test_a_gap_that_its_owner_fills_says_something(database: Database, sto
     assert (segment.text, segment.gap, len(segment.words)) == ("I know this", None, 3)
 
 
-async def test_s_c1_a_correction_outlives_the_pipelines_own_writes(queue: Queue) -> None:
+async def test_s_p15_a_correction_outlives_the_pipelines_own_writes(queue: Queue) -> None:
     """A segment is recognised anew under a claim while its owner corrects it: the correction stands."""
     record_id = await queue.record(Milestone.TRANSCRIBE)
     owner_id = (await queue.row(record_id))["owner_id"]

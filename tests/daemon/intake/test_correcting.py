@@ -38,7 +38,7 @@ async def a_text(doors: Doors) -> UUID:
     return record_id
 
 
-async def test_a_correction_is_in_every_answer_and_the_recognised_text_on_request(doors: Doors) -> None:
+async def test_s_p15_a_correction_is_in_every_answer_and_the_recognised_text_on_request(doors: Doors) -> None:
     """The poll, the segments with their words, the files; each of them under a new tag."""
     record_id = await a_text(doors)
     path = f"/v1/records/{record_id}"
