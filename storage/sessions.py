@@ -94,11 +94,9 @@ async def use_link(database: Database, secret: str) -> Account | None:
     return await database.transact(_in_account_of, query("link_used"), hash_of(secret))
 
 
-async def forget_sessions(database: Database, lasting: Lasting) -> None:
-    """Let go of sessions and links whose time is over."""
-    await database.transact(
-        _in_execute, query("sessions_expired"), {"longest_seconds": lasting.longest_seconds}
-    )
+async def forget_sessions(database: Database) -> None:
+    """Let go of sessions and links that are over; one that has lasted all its days is soon unused."""
+    await database.transact(_in_execute, query("sessions_expired"), {})
 
 
 async def _in_execute(connection: Connection, statement: LiteralString, given: Mapping[str, object]) -> None:

@@ -1,4 +1,4 @@
-"""What is over: keys, unfinished uploads, deleted records and the bytes of all of them."""
+"""What is over: keys, sessions, unfinished uploads, deleted records and the bytes of all of them."""
 
 import structlog
 
@@ -7,6 +7,7 @@ from storage.database import Database
 from storage.keys import forget_keys
 from storage.leftovers import UNKNOWN_AFTER, older_than, removed_unless_held
 from storage.removals import carry_out_removals, purge_deleted
+from storage.sessions import forget_sessions
 from storage.upload_files import UPLOADS
 from storage.uploads import expire_uploads, unfinished_of
 
@@ -16,6 +17,7 @@ log = structlog.get_logger()
 async def tidy(database: Database, store: Store) -> None:
     """Let everything go whose lease or days are over; raises DatabaseUnavailable, and may be said again."""
     await forget_keys(database)
+    await forget_sessions(database)
     for upload_id in await expire_uploads(database, store.id):
         log.info("upload.expired", record=upload_id)
     await _sweep_uploads(database, store)

@@ -2,5 +2,4 @@
 WITH links AS (
     DELETE FROM sign_in_links WHERE until <= clock_timestamp()
 )
-DELETE FROM sessions
-WHERE until <= clock_timestamp() OR began_at <= clock_timestamp() - make_interval(secs => %(longest_seconds)s)
+DELETE FROM sessions WHERE until <= clock_timestamp()

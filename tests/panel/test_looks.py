@@ -26,7 +26,7 @@ def furnished(whole_house: House) -> Furnished:
 
 
 @pytest.mark.parametrize(("theme", "size"), list(product(THEMES, SIZES)))
-def test_every_page_can_be_read_by_everybody(
+def test_s_w10_every_page_can_be_read_by_everybody(
     house: House, furnished: Furnished, theme: Literal["light", "dark"], size: str
 ) -> None:
     """No violation of the rules that axe knows, nothing wider than the window; Russian in the dark."""

@@ -114,7 +114,7 @@ def test_the_microphone_is_recorded_and_sent(house: House, anna: Person) -> None
     assert house.poll(anna, record_id)["audio"]["decoded_seconds"] > 0.5
 
 
-def test_a_recording_outlives_its_page(house: House, anna: Person) -> None:
+def test_s_w8_a_recording_outlives_its_page(house: House, anna: Person) -> None:
     """What was recorded when the page went is offered by the next one, and sent whole."""
     page = house.visitor(anna)
     page.goto("/records")
@@ -129,7 +129,9 @@ def test_a_recording_outlives_its_page(house: House, anna: Person) -> None:
     expect(page.locator(".notice")).to_have_count(0)
 
 
-def test_an_upload_outlives_lost_connections_and_its_page(house: House, anna: Person, tmp_path: Path) -> None:
+def test_s_w9_an_upload_outlives_its_connection_and_its_page(
+    house: House, anna: Person, tmp_path: Path
+) -> None:
     """It goes on by itself where it was: after the line broke, and, of what the browser kept, a reload."""
     path = tmp_path / "long.wav"
     path.write_bytes(a_tone(400))  # 12.8 MB: two parts

@@ -1,10 +1,20 @@
 """Accounts and tokens are handled by name, and a secret is seen once."""
 
+import io
+import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
+import pytest
+import trio
+
+from daemon.passwords import is_password
+from storage.account import Account
 from storage.accounts import account_of_secret
+from storage.database import Database
+from storage.sessions import read_password, use_link
 
 from .conftest import Ran
 
@@ -115,3 +125,56 @@ def test_an_account_is_removed_when_nothing_is_left_in_doubt(
     rubezh("account", "add", "carla")
     assert rubezh("account", "remove", "carla").err == "rubezh: account carla removed\n"
     assert rubezh("account", "remove", "carla").code == 2
+
+
+def test_an_account_is_given_a_way_into_the_panel(
+    rubezh: Rubezh, monkeypatch: pytest.MonkeyPatch, on_database: Any
+) -> None:
+    """A password from a pipe, a link, and the role that sees the service; each says what it did."""
+    assert rubezh("account", "add", "anna", "--owner").code == 0
+    monkeypatch.setattr("sys.stdin", io.StringIO("correct horse\nand more\n"))
+    ran = rubezh("account", "password", "anna")
+    assert (ran.code, ran.out) == (0, "")
+    assert ran.err == "rubezh: account anna has a new password, and is signed out\n"
+
+    async def seen(database: Database) -> tuple[bool, str | None]:
+        found = await read_password(database, "anna")
+        assert found is not None
+        return found[0].is_service_owner, found[1]
+
+    is_owner, kept = on_database(seen)
+    assert is_owner
+    assert trio.run(is_password, kept, "correct horse")
+    assert (
+        rubezh("account", "role", "anna", "user").err == "rubezh: account anna sees its own records alone\n"
+    )
+    assert rubezh("account", "password", "anna", "--none").code == 0
+    assert on_database(seen) == (False, None)
+
+
+def test_a_password_that_is_too_short_is_refused(rubezh: Rubezh, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In one sentence, before the database is asked."""
+    monkeypatch.setattr("sys.stdin", io.StringIO("short\n"))
+    ran = rubezh("account", "password", "anna")
+    assert ran.code == 2
+    assert ran.err == "rubezh: a password has 8 to 1000 letters, this has 5; choose another\n"
+
+
+def test_a_sign_in_link_leads_to_where_the_panel_is(
+    rubezh: Rubezh, tmp_path: Path, dsn: str, on_database: Any
+) -> None:
+    """To the address that is set; with none, and no TCP, it says what to set. A closed account gets none."""
+    rubezh("account", "add", "anna")
+    assert "set panel.address" in rubezh("account", "link", "anna").err
+    (tmp_path / "rubezh.toml").write_text(
+        f'[database]\ndsn = {json.dumps(dsn)}\n[panel]\naddress = "https://rubezh.example"\n'
+    )
+    ran = rubezh("account", "link", "anna")
+    assert ran.out.startswith("https://rubezh.example/sign-in/rbl_")
+
+    async def used(database: Database) -> Account | None:
+        return await use_link(database, ran.out.strip().rpartition("/")[2])
+
+    assert on_database(used).name == "anna"
+    rubezh("account", "disable", "anna")
+    assert "is closed" in rubezh("account", "link", "anna").err

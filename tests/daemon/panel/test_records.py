@@ -83,7 +83,7 @@ async def many(database: Database, panel: Panel, number: int) -> None:
     await put(database, "ANALYZE")
 
 
-async def test_s_p7_ten_thousand_records_are_listed_at_once(panel: Panel) -> None:
+async def test_s_w7_ten_thousand_records_are_listed_at_once(panel: Panel) -> None:
     """Any page of the list, any filter and a search take less than 200 ms, the first one aside."""
     await many(panel.database, panel, 10_000)
     browser = await panel.browser(panel.anna)

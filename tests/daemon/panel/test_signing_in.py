@@ -114,7 +114,7 @@ async def test_all_that_is_wrong_is_told_alike(known: Panel) -> None:
     assert not any("set-cookie" in answer.headers for answer in answers)
 
 
-async def test_s_p5_trying_passwords_is_slowed_down(known: Panel) -> None:
+async def test_s_w5_trying_passwords_is_slowed_down(known: Panel) -> None:
     """After ten tries a minute an account answers 429, also to the right password, uncomputed."""
     browser = await known.browser(None)
     for _ in range(10):
@@ -188,7 +188,7 @@ async def test_an_outdated_hash_is_made_anew(known: Panel) -> None:
     assert kept.startswith("$argon2id$v=19$m=65536,t=3,p=1$")
 
 
-async def test_s_p6_a_session_ends_when_it_should(database: Database) -> None:
+async def test_s_w6_a_session_ends_when_it_should(database: Database) -> None:
     """Unused for its days, after all its days, with the account closed, with a new password, by hand."""
     anna, _ = await an_account(database)
     lasting = Lasting(idle_seconds=1000.0, longest_seconds=5000.0)
@@ -211,7 +211,7 @@ async def test_s_p6_a_session_ends_when_it_should(database: Database) -> None:
     assert not await is_there()
     await put(database, "UPDATE sessions SET began_at = clock_timestamp(), until = clock_timestamp()")
     assert not await is_there()
-    await forget_sessions(database, lasting)
+    await forget_sessions(database)
     assert await put(database, "SELECT count(*) FROM sessions") == [(0,)]
     await disable_account(database, anna.id)
     assert await begin_session(database, anna.id, lasting) is None

@@ -63,7 +63,7 @@ async def test_every_answer_is_guarded(panel: Panel) -> None:
             assert answer.headers["referrer-policy"] == "same-origin"
 
 
-async def test_s_p1_a_form_that_is_not_ours_does_nothing(panel: Panel) -> None:
+async def test_s_w1_a_form_that_is_not_ours_does_nothing(panel: Panel) -> None:
     """From elsewhere, from nowhere, or without what only a page of ours knows: 403, and nothing changes."""
     record_id = await a_record(panel.database, panel.store, panel.anna)
     browser = await panel.browser(panel.anna)
@@ -80,7 +80,7 @@ async def test_s_p1_a_form_that_is_not_ours_does_nothing(panel: Panel) -> None:
     assert await count_sessions(panel.database, panel.anna.id) == 1
 
 
-async def test_s_p2_a_cookie_opens_the_api_to_our_own_pages_alone(panel: Panel) -> None:
+async def test_s_w2_a_cookie_opens_the_api_to_our_own_pages_alone(panel: Panel) -> None:
     """What reads needs our origin, what changes the proof as well; a token still needs neither."""
     browser = await panel.browser(panel.anna)
     proof = {PROOF: proof_of(browser.secret)}
@@ -101,7 +101,7 @@ async def test_s_p2_a_cookie_opens_the_api_to_our_own_pages_alone(panel: Panel) 
     assert (await browser.client.get(listed, headers=SAME_SITE)).status_code == HTTPStatus.UNAUTHORIZED
 
 
-async def test_s_p3_another_s_ids_are_nobody_s(panel: Panel) -> None:
+async def test_s_w3_another_s_ids_are_nobody_s(panel: Panel) -> None:
     """A record, a token: of somebody else, deleted, unknown and no id at all, all are the same 404."""
     record_id = await a_record(panel.database, panel.store, panel.anna)
     ((token_id,),) = await put(panel.database, "SELECT id FROM tokens")
@@ -133,7 +133,7 @@ async def test_what_is_done_to_many_is_done_to_one_s_own(panel: Panel) -> None:
     assert str(of_anna) not in heard.said
 
 
-async def test_s_p4_the_service_s_page_is_for_its_owner_and_holds_no_words_of_others(panel: Panel) -> None:
+async def test_s_w4_the_service_s_page_is_for_its_owner_and_holds_no_words_of_others(panel: Panel) -> None:
     """To everybody else there is no such page; it says whose records are what, and nothing of their words."""
     record_id = await a_record(
         panel.database, panel.store, panel.anna, title="A secret title", filename="secret.wav"
