@@ -4,7 +4,7 @@ import * as drafts from "./drafts.js";
 import { element } from "./elements.js";
 import { knows, say } from "./words.js";
 
-export function begin(content, record, text, player) {
+export function begin(content, record, text) {
   const about = content.querySelector("[data-about]");
   describe(about, content, record);
 
@@ -23,7 +23,6 @@ export function begin(content, record, text, player) {
     open(line, record, text);
   });
   for (const key of drafts.linesOf(record)) reopen(key, record, text);
-  void player;
 }
 
 // A draft from before a reload, in whatever part of the text it is.
@@ -112,7 +111,7 @@ async function open(line, record, text, draft = null) {
 
   function conflict(current, written) {
     told.replaceChildren(
-      say("conflict"), element("q", { class: "theirs" }, current.text.trim()), " ",
+      say("conflict"), " ", element("q", { class: "theirs" }, current.text.trim()), " ",
       element("button", { type: "button", onclick: () => { edition = current.edition; save(written); } }, say("mine")), " ",
       element("button", { type: "button", onclick: () => {
         drafts.drop(record, what);

@@ -12,7 +12,7 @@ const { record } = content.dataset;
 const text = beginText(content, record);
 const player = beginPlayer(content, record, text);
 text.listen(player);
-beginEditing(content, record, text, player);
+beginEditing(content, record, text);
 
 let first = true;
 const stream = live(() => `/records/${record}/live`, {
