@@ -44,7 +44,7 @@ def transcript(house: House, person: Person, record_id: str, query: str = "") ->
     return answer.raise_for_status().text
 
 
-def test_a_click_on_a_word_plays_from_it_and_the_word_is_lit(house: House, anna: Person) -> None:
+def test_s_w20_a_click_on_a_word_plays_from_it_and_the_word_is_lit(house: House, anna: Person) -> None:
     """The player jumps to the word's second; while it plays the words light up one after another."""
     page = opened(house, anna, a_done(house, anna))
     page.wait_for_selector(".player .play")
@@ -131,7 +131,7 @@ def test_s_c1_what_is_edited_while_a_stage_runs_stays(house: House, anna: Person
     assert page.locator(".line .said").first.inner_text() == "Mine."
 
 
-def test_a_conflict_shows_both_versions(house: House, anna: Person) -> None:
+def test_s_w22_a_conflict_shows_both_versions(house: House, anna: Person) -> None:
     """Of a line and of the title: theirs is shown, mine is kept, and it is mine to choose."""
     record_id = a_done(house, anna)
     page = opened(house, anna, record_id)
@@ -158,7 +158,7 @@ def test_a_conflict_shows_both_versions(house: House, anna: Person) -> None:
     assert page.input_value("#f-title") == "Their title"
 
 
-def test_what_is_written_outlives_the_session_and_a_reload(house: House, anna: Person) -> None:
+def test_s_w21_what_is_written_outlives_the_session_and_a_reload(house: House, anna: Person) -> None:
     """The session ends in the middle: the text is kept, and saved by the next session as it was written."""
     record_id = a_done(house, anna)
     page = opened(house, anna, record_id)
@@ -216,7 +216,7 @@ def test_s_c2_a_stop_in_the_middle_is_the_last_word(house: House, anna: Person) 
     assert page.locator("#state").get_attribute("data-kind") == "stopped"
 
 
-def test_without_scripts_it_is_read_heard_and_corrected(house: House, anna: Person) -> None:
+def test_s_w22_without_scripts_it_is_read_heard_and_corrected(house: House, anna: Person) -> None:
     """Plain pages and forms: a line, the title, and the conflict of two."""
     record_id = a_done(house, anna)
     page = opened(house, anna, record_id, java_script_enabled=False)
@@ -281,7 +281,7 @@ def test_nobody_elses_record_is_there(house: House, anna: Person, boris: Person)
 
 
 @pytest.mark.parametrize("lines", [20_000])
-def test_twenty_thousand_lines_stay_smooth(house: House, anna: Person, lines: int) -> None:
+def test_s_w23_twenty_thousand_lines_stay_smooth(house: House, anna: Person, lines: int) -> None:
     """The first paint within a second, and nothing holds the page up for 100 ms, scrolling and playing."""
     record_id = a_done(house, anna, 1)
 
