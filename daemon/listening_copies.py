@@ -106,15 +106,31 @@ class ListeningCopies:
             target=str(folder / COPY_NAME),
         )
         try:
-            made = await self.maker.make(request, folder, self.children, _Hold(self.database, making).on)
+            made = await self.maker.make(request, folder, self.children, self._hold(making).on)
         except trio.Cancelled:
             await self._give_back(making)  # noqa: ASYNC102 - shields and bounds itself
             raise
         copy = (folder / COPY_NAME).relative_to(self.store.root)
         path = making.source_path if made.is_source else str(copy)
-        if not await publish_made(self.database, making, path, made.media, made.peaks):
-            raise _Lost
+        await self._publish(making, path, made)
         return made
+
+    async def _publish(self, making: Making, path: str, made: Made) -> None:
+        """Name what was made, however long the database is away; raises _Lost when it is not ours any more."""
+        while True:
+            asked_at = trio.current_time()
+            try:
+                is_ours = await publish_made(self.database, making, path, made.media, made.peaks)
+            except DatabaseUnavailable as error:
+                self.outage.noticed(error, asked_at)
+                await trio.sleep(LOOK_SECONDS)
+                continue
+            if not is_ours:
+                raise _Lost
+            return
+
+    def _hold(self, making: Making) -> "_Hold":
+        return _Hold(self.database, making, self.outage)
 
     async def _give_back(self, making: Making) -> None:
         """Leave a making that a stop cut off to the next run at once, if the database answers in time."""
@@ -135,12 +151,21 @@ class ListeningCopies:
 class _Hold:
     """Holds a making on while signs of life come; raises _Lost when it is another's, or nobody's."""
 
-    def __init__(self, database: Database, making: Making) -> None:
-        self._database, self._making = database, making
+    def __init__(self, database: Database, making: Making, outage: Outage) -> None:
+        self._database, self._making, self._outage = database, making, outage
         self._next = trio.current_time() + HOLD_SECONDS
 
     async def on(self) -> None:
-        if trio.current_time() >= self._next:
-            self._next = trio.current_time() + HOLD_SECONDS
-            if not await hold_making(self._database, self._making):
-                raise _Lost
+        asked_at = trio.current_time()
+        if asked_at < self._next:
+            return
+        self._next = asked_at + HOLD_SECONDS
+        try:
+            is_ours = await hold_making(self._database, self._making)
+        except DatabaseUnavailable as error:
+            self._outage.noticed(
+                error, asked_at
+            )  # nobody else can take it meanwhile; the next sign asks again
+            return
+        if not is_ours:
+            raise _Lost

@@ -3,6 +3,7 @@
 import math
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
+from typing import Any
 from uuid import UUID, uuid4
 
 import numpy as np
@@ -11,6 +12,7 @@ import trio
 from attrs import evolve, frozen
 from structlog.testing import capture_logs
 
+from daemon import listening_copies
 from daemon.children import open_children
 from daemon.listening_copies import MOST_TRIES, ListeningCopies
 from daemon.metrics import Metrics
@@ -22,7 +24,7 @@ from stages.media.wave64 import RATE, Writer
 from stages.stage import Children
 from storage.audio import Store
 from storage.database import Database
-from storage.errors import MeansAway, StageFailed
+from storage.errors import DatabaseUnavailable, MeansAway, StageFailed
 from storage.listening import (
     Listening,
     Making,
@@ -240,6 +242,61 @@ async def test_a_full_disk_costs_no_try(
     assert await take_making(database, store) is None, "it waits"
     await put(database, "UPDATE listening_copies SET wake_at = clock_timestamp()")
     await come_to(copies, lambda: is_made(database, record_id))
+
+
+async def test_a_database_that_is_away_costs_no_making(
+    copies: ListeningCopies, database: Database, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Holding and publishing are tried again, also where only the answer was lost; it is made once."""
+    record_id = await a_decoded(database, store)
+    losses = {"hold_making": 2, "publish_made": 2}
+    makings = 0
+
+    def losing(name: str, call: Callable[..., Awaitable[bool]]) -> Callable[..., Awaitable[bool]]:
+        async def lossy(*given: object) -> bool:
+            answer = await call(*given)
+            if losses[name]:
+                losses[name] -= 1
+                raise DatabaseUnavailable("the answer was lost")
+            return answer
+
+        return lossy
+
+    monkeypatch.setattr(listening_copies, "HOLD_SECONDS", 0.0)
+    monkeypatch.setattr(listening_copies, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(listening_copies, "hold_making", losing("hold_making", hold_making))
+    monkeypatch.setattr(listening_copies, "publish_made", losing("publish_made", publish_made))
+
+    @frozen(kw_only=True)
+    class Calling(ListeningMaker):
+        async def make(
+            self,
+            request: ListeningRequest,
+            folder: Path,
+            children: Children,
+            still_ours: Callable[[], Awaitable[None]],
+        ) -> Made:
+            nonlocal makings
+            del request, folder, children
+            makings += 1
+            for _ in range(3):
+                await still_ours()
+            return Made(media="audio/mpeg", is_source=False, peaks=b"")
+
+    calling = evolve(copies, maker=Calling(memory_bytes=1, longest_seconds=1))
+    with capture_logs() as log:
+        await come_to(calling, told(log, "listening.made"))
+    assert (makings, losses) == (1, {"hold_making": 0, "publish_made": 0})
+    assert (await row(database, record_id))["tries"] == 1
+
+
+def told(log: list[Any], event: str) -> Callable[[], Awaitable[bool]]:
+    """Tell whether an event is in the log."""
+
+    async def is_told() -> bool:
+        return any(entry["event"] == event for entry in log)
+
+    return is_told
 
 
 async def test_a_stop_gives_it_back_uncounted(
