@@ -116,7 +116,7 @@ class ListeningCopies:
         return made
 
     async def _publish(self, making: Making, path: str, made: Made) -> None:
-        """Name what was made, however long the database is away; raises _Lost when it is not ours any more."""
+        """Name what was made, however long the database is away; raises _Lost when it is not ours."""
         while True:
             asked_at = trio.current_time()
             try:

@@ -13,6 +13,7 @@ import av
 import numpy as np
 import pytest
 
+from stages.media.listening_child import answer
 from stages.media.listening_messages import ListeningRequest, Made, answer_from_json, request_to_json
 from stages.media.messages import Failed, Progressed
 from stages.media.peaks import MOST_PEAKS
@@ -67,9 +68,14 @@ def asked(folder: Path, audio: Path, source: Path | None = None) -> ListeningReq
     return ListeningRequest(source=None if source is None else str(source), audio=str(audio), target=target)
 
 
-def made(request: ListeningRequest, **limits: int) -> Any:
+def made(request: ListeningRequest) -> Any:
+    """Return the answer to a request, made in this process."""
+    return answer(request, lambda _: None)
+
+
+def made_by_a_child(request: ListeningRequest) -> Any:
     """Return the child's last answer."""
-    child = started(request, **limits)
+    child = started(request)
     said, words = child.communicate(timeout=60)
     assert said, words
     answers = [answer_from_json(json.loads(line)) for line in said.splitlines()]
@@ -87,9 +93,9 @@ def heard(path: Path) -> np.ndarray:
 
 def test_every_beep_is_at_its_second(tmp_path: Path) -> None:
     """Within a twentieth of a second, to the end; and the whole is as long as the recording."""
-    answer = made(asked(tmp_path, a_copy(tmp_path, beeps(80))))
-    assert (answer.media, answer.is_source) == ("audio/mpeg", False)
-    assert len(answer.peaks) == 2 * MOST_PEAKS
+    told = made_by_a_child(asked(tmp_path, a_copy(tmp_path, beeps(80))))
+    assert (told.media, told.is_source) == ("audio/mpeg", False)
+    assert len(told.peaks) == 2 * MOST_PEAKS
     sound = np.abs(heard(tmp_path / "listening.mp3")[0])
     assert len(sound) / RATE == pytest.approx(80, abs=0.1)
     loud = np.flatnonzero(sound > 0.1)
@@ -126,9 +132,9 @@ def test_what_plays_already_is_its_own_copy(
 ) -> None:
     """MP3 of one rate and M4A: nothing is written, and the peaks are there."""
     record(tmp_path / name, container, codec, tone(20, 44_100), 44_100)
-    answer = made(asked(tmp_path, a_copy(tmp_path, tone(20, RATE)[:, 0]), tmp_path / name))
-    assert (answer.media, answer.is_source) == (media, True)
-    assert len(answer.peaks) == 2 * MOST_PEAKS
+    told = made(asked(tmp_path, a_copy(tmp_path, tone(20, RATE)[:, 0]), tmp_path / name))
+    assert (told.media, told.is_source) == (media, True)
+    assert len(told.peaks) == 2 * MOST_PEAKS
     assert not (tmp_path / "listening.mp3").exists()
 
 
@@ -153,8 +159,8 @@ def test_what_plays_not_everywhere_or_not_on_time_gets_a_copy(tmp_path: Path, sh
     ]
     copy = a_copy(tmp_path, tone(20, RATE)[:, 0])
     for source in others:
-        answer = made(asked(tmp_path, copy, source))
-        assert (answer.media, answer.is_source) == ("audio/mpeg", False), source.name
+        told = made(asked(tmp_path, copy, source))
+        assert (told.media, told.is_source) == ("audio/mpeg", False), source.name
         (tmp_path / "listening.mp3").unlink()
 
 
@@ -166,15 +172,15 @@ def test_cover_art_keeps_nothing_from_being_its_own_copy(tmp_path: Path) -> None
         tape.put(sound, tone(20, 44_100))
         tape.show(picture, 1)
         tape.end(sound)
-    answer = made(asked(tmp_path, a_copy(tmp_path, tone(20, RATE)[:, 0]), tmp_path / "a.mp3"))
-    assert answer.is_source
+    told = made(asked(tmp_path, a_copy(tmp_path, tone(20, RATE)[:, 0]), tmp_path / "a.mp3"))
+    assert told.is_source
 
 
 def test_a_copy_that_is_none_is_told(tmp_path: Path) -> None:
     """In a sentence, and nothing is left."""
     (tmp_path / "audio.w64").write_bytes(b"no copy")
-    answer = made(asked(tmp_path, tmp_path / "audio.w64"))
-    assert answer == Failed(reason="audio.w64 is no Wave64 file", errno=None)
+    told = made(asked(tmp_path, tmp_path / "audio.w64"))
+    assert told == Failed(reason="audio.w64 is no Wave64 file", errno=None)
     assert [entry.name for entry in tmp_path.iterdir()] == ["audio.w64"]
 
 
@@ -209,13 +215,13 @@ def test_ten_hours_take_no_more_memory_than_one(tmp_path: Path) -> None:
     child = started(asked(tmp_path, path), memory=256 * 2**20)
     assert child.stdout is not None
     held: list[tuple[float, float]] = []
-    answer: object = None
+    last: object = None
     for line in child.stdout:
-        answer = answer_from_json(json.loads(line))
-        if isinstance(answer, Progressed):
-            held.append((answer.decoded_seconds, megabytes(child.pid)))
+        last = answer_from_json(json.loads(line))
+        if isinstance(last, Progressed):
+            held.append((last.decoded_seconds, megabytes(child.pid)))
     child.communicate(timeout=60)
-    assert isinstance(answer, Made)
+    assert isinstance(last, Made)
     early = max(amount for seconds, amount in held if 600 < seconds < 3600)
     late = max(amount for seconds, amount in held if seconds > 32_400)
     assert late < early + 8, held
