@@ -57,6 +57,16 @@ class Correction:
 
 
 @frozen(kw_only=True)
+class Unplaced:
+    """A correction of a piece that is no segment any more; nothing of what an owner wrote is lost."""
+
+    start: float
+    text: str
+    at: datetime
+    by: str
+
+
+@frozen(kw_only=True)
 class Place:
     """Where a segment stands in a record's recognition."""
 
@@ -94,6 +104,11 @@ async def read_own_segment(
 async def read_corrections(database: Database, record_id: UUID, place: Place) -> tuple[Correction, ...]:
     """Return what a segment was corrected to, the last first; whose it is was asked before."""
     return await database.transact(_in_read_corrections, record_id, place)
+
+
+async def read_unplaced(database: Database, record_id: UUID) -> tuple[Unplaced, ...]:
+    """Return corrections that have no segment now; whose they are was asked before."""
+    return await database.transact(_in_read_unplaced, record_id)
 
 
 async def correct(
@@ -146,6 +161,12 @@ async def _in_read_corrections(
     asked = {"id": record_id, "slice": place.slice, "number": place.number, "limit": MOST_EDITIONS}
     async with connection.cursor(row_factory=class_row(Correction)) as cursor:
         await cursor.execute(query("corrections_read"), asked)
+        return tuple(await cursor.fetchall())
+
+
+async def _in_read_unplaced(connection: Connection, record_id: UUID) -> tuple[Unplaced, ...]:
+    async with connection.cursor(row_factory=class_row(Unplaced)) as cursor:
+        await cursor.execute(query("corrections_unplaced"), {"id": record_id, "limit": MOST_EDITIONS})
         return tuple(await cursor.fetchall())
 
 

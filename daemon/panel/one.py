@@ -20,6 +20,7 @@ from daemon.panel.rows import row_of
 from daemon.panel.words import Words
 from daemon.transcript import EXPORTERS
 from storage.claim import NotFound
+from storage.corrections import read_unplaced
 from storage.errors import DatabaseUnavailable
 from storage.events import Event, read_events
 from storage.listening import read_listening
@@ -52,6 +53,7 @@ async def show_record(visit: Visit) -> Response:
         part=await read_part(visit, readiness),
         forms=tuple(EXPORTERS),
         is_partial=readiness.milestone is not Milestone.DONE,
+        unplaced=await read_unplaced(visit.doors.database, readiness.id) if readiness.corrections else (),
         audio=_audio(readiness, is_listening=listening.path is not None) if is_here else "",
         events=[event_of(each, visit.words) for each in await _events(visit, readiness)],
         warnings=[each for each in readiness.warnings if visit.words.knows(f"warning.{each}")],

@@ -1,6 +1,6 @@
 -- The owner corrects a segment that is there, on the edition that the owner saw.
 WITH seen AS (
-    SELECT r.id, r.milestone
+    SELECT r.id, r.milestone, s.start_seconds, s.end_seconds
     FROM records AS r JOIN segments AS s ON s.record_id = r.id AND s.slice = %(slice)s AND s.number = %(number)s
     WHERE r.id = %(id)s AND r.owner_id = %(owner_id)s AND r.deleted_at IS NULL
         AND %(edition)s = coalesce((
@@ -8,8 +8,8 @@ WITH seen AS (
             WHERE c.record_id = %(id)s AND c.slice = %(slice)s AND c.number = %(number)s
         ), 0)
 ), made AS (
-    INSERT INTO corrections (record_id, slice, number, edition, text, by)
-    SELECT id, %(slice)s, %(number)s, %(edition)s + 1, %(text)s, %(by)s FROM seen
+    INSERT INTO corrections (record_id, slice, number, edition, text, by, start_seconds, end_seconds)
+    SELECT id, %(slice)s, %(number)s, %(edition)s + 1, %(text)s, %(by)s, start_seconds, end_seconds FROM seen
     ON CONFLICT DO NOTHING
     RETURNING record_id, edition
 ), counted AS (

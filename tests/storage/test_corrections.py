@@ -14,6 +14,7 @@ from storage.corrections import (
     read_own_segment,
     read_own_segments,
     read_segments,
+    read_unplaced,
 )
 from storage.database import Database
 from storage.ending import Deferred, Reached
@@ -162,3 +163,30 @@ async def test_s_p15_a_correction_outlives_the_pipelines_own_writes(queue: Queue
     assert await texts_of(queue.database, record_id) == ["uno"]
     (segment,) = await read_segments(queue.database, record_id, None)
     assert (segment.words[0].start, segment.words[0].end) == (0.0, 0.5)
+
+
+async def test_s_p15_a_correction_is_never_put_into_another_piece_of_speech(
+    database: Database, store: Store
+) -> None:
+    """Recognised anew and cut otherwise: where the seconds are others it does not count, and is told."""
+    anna, _ = await an_account(database)
+    record_id = await a_text(database, store, anna, "one", "two")
+    await correct(database, record_id, anna.id, "anna", FIRST, 0, "uno")
+    await correct(database, record_id, anna.id, "anna", Place(slice=1, number=0), 0, "due")
+    await put(database, "DELETE FROM segments WHERE record_id = %s", record_id)
+    assert [each.text for each in await read_unplaced(database, record_id)] == ["uno", "due"]
+    again = (
+        "INSERT INTO segments (record_id, slice, number, start_seconds, end_seconds, text)"
+        " VALUES (%s, %s, 0, %s, %s, %s)"
+    )
+    await put(database, again, record_id, 0, 0.1, 1.0, "won")
+    await put(database, again, record_id, 1, 30.0, 31.0, "thirty")
+    assert await texts_of(database, record_id) == ["uno", "thirty"]
+    (unplaced,) = await read_unplaced(database, record_id)
+    assert (unplaced.start, unplaced.text, unplaced.by) == (1.0, "due", "anna")
+    own = await read_own_segment(database, record_id, anna.id, Place(slice=1, number=0))
+    assert own is not None
+    assert (own.edition, own.corrected) == (1, None)
+    assert await correct(database, record_id, anna.id, "anna", Place(slice=1, number=0), 1, "trenta") == 2
+    assert await texts_of(database, record_id) == ["uno", "trenta"]
+    assert await read_unplaced(database, record_id) == ()

@@ -118,6 +118,7 @@ WORDS = {
     "record.later": "Later",
     "record.exports.recognised": "txt, as it was recognised",
     "record.events": "What happened",
+    "record.unplaced": "Corrections of lines that are there no more, since their recognition began anew",
     "record.edit": "Title, description, topics and names",
     "record.title": "Title",
     "record.description": "Short description",

@@ -125,6 +125,7 @@ WORDS = {
     "record.later": "Дальше",
     "record.exports.recognised": "txt, как распознано",
     "record.events": "Что происходило",
+    "record.unplaced": "Исправления строк, которых больше нет: распознавание началось заново",
     "record.edit": "Название, описание, темы и имена",
     "record.title": "Название",
     "record.description": "Краткое описание",
