@@ -46,8 +46,18 @@ REMEDIES: Final[Mapping[str, str]] = MappingProxyType(
         "give_back.unwritten": (
             "Make the state folder writable. The records are ready again when their leases have run out."
         ),
+        "watch.stuck": (
+            "A folder has to have the name of an account that is not disabled, and the user of the service "
+            "has to be allowed to read it and to write into it; under systemd, ReadWritePaths= as well. A "
+            "file that could not be read or moved is tried again when it is touched."
+        ),
         # Failures that the service deals with itself.
         "record.failed": ("If it repeats, the reason, and the traceback if there is one, have the cause."),
+        "watch.refused": "Beside the file lies a text that says why.",
+        "watch.waits": (
+            "Nothing to do for the file. Where the reason is space, make some; where it is the account's "
+            "hours in the queue, wait for them."
+        ),
         "record.timed_out": (
             "If it repeats, the machine is too small for the model, or the recogniser hangs."
         ),

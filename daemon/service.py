@@ -39,6 +39,7 @@ from daemon.reloading import Reloading
 from daemon.settings import Settings
 from daemon.status import tell_status
 from daemon.stop import Stop
+from daemon.watching import Watch
 from daemon.web import serve_web
 from stages.stage import Stage
 from storage.daemons import take_leave
@@ -203,6 +204,8 @@ async def _start_support(support: trio.Nursery, ground: Ground, parts: Parts, *,
         serving = partial(serve_web, app, socket=door, listen=settings.intake.listen, inherited=inherited)
         at = await support.start(serving)
         log.info("doors.opened", at=", ".join(at))
+        if settings.watch.folder:
+            support.start_soon(Watch(doors=app.state.doors, settings=settings.watch).keep)
 
 
 async def _receive(visitor: Visitor, ground: Ground) -> None:

@@ -35,6 +35,11 @@ def _socket(_instance: object, _field: "Attribute[str]", value: str) -> None:
         raise ValueError(f"must be at most {_LONGEST_SOCKET} bytes long, is {len(os.fsencode(value))}")
 
 
+def _folder(_instance: object, _field: "Attribute[str]", value: str) -> None:
+    if value and not value.startswith("/"):
+        raise ValueError(f'must be an absolute path or empty, is "{value}"')
+
+
 def _filled(_instance: object, _field: "Attribute[str]", value: str) -> None:
     if not value.strip():
         raise ValueError("must not be empty")
@@ -122,6 +127,15 @@ class PanelSettings:
 
 
 @frozen(kw_only=True)
+class WatchSettings:
+    """The watch folder, in which each account has a folder of its name; `folder` empty means none."""
+
+    folder: str = field(default="", validator=_folder)
+    still_seconds: float = field(default=10.0, validator=Range(least=0, most=_DAY))
+    every_seconds: float = field(default=5.0, validator=Range(above=0, most=3600))
+
+
+@frozen(kw_only=True)
 class Settings:
     """Everything that can be set."""
 
@@ -132,6 +146,7 @@ class Settings:
     whisper: WhisperSettings = WhisperSettings()
     intake: IntakeSettings = IntakeSettings()
     panel: PanelSettings = PanelSettings()
+    watch: WatchSettings = WatchSettings()
 
 
 def default_file(environment: Mapping[str, str]) -> Path | None:
