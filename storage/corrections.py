@@ -1,9 +1,11 @@
 """What owners correct in a text, segment by segment: each edition is kept, and the way back is one more."""
 
+from collections.abc import Callable, Sized
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
+import trio
 from attrs import evolve, frozen
 from psycopg.rows import class_row, dict_row
 
@@ -16,6 +18,10 @@ from storage.sql import query
 MOST_LETTERS = 20_000
 MOST_EDITIONS = 200  # of one segment, that are shown
 ALL = 2**31 - 1
+_AT_ONCE = 500  # segments, which take a few milliseconds
+_THREADS = trio.CapacityLimiter(2)
+
+T = TypeVar("T")
 
 
 @frozen(kw_only=True)
@@ -78,7 +84,8 @@ async def read_own_segments(
     database: Database, record_id: UUID, owner_id: UUID | None, *, first: int = 0, limit: int = ALL
 ) -> tuple[OwnSegment, ...]:
     """Return segments in the order of the audio, from the `first` on; none of a record one may not see."""
-    return await database.transact(_in_read_many, record_id, owner_id, first, limit)
+    rows = await database.transact(_in_read_many, record_id, owner_id, first, limit)
+    return await _beside(rows, lambda: tuple(map(_own, rows)))
 
 
 async def read_segments(
@@ -86,7 +93,9 @@ async def read_segments(
 ) -> tuple[Segment, ...]:
     """Return the segments so far as their owner has them, or as they were recognised."""
     found = await read_own_segments(database, record_id, owner_id)
-    return tuple(each.recognised if recognised else each.segment for each in found)
+    return await _beside(
+        found, lambda: tuple([each.recognised if recognised else each.segment for each in found])
+    )
 
 
 async def count_segments(database: Database, record_id: UUID, second: float) -> tuple[int, int]:
@@ -130,13 +139,20 @@ async def correct(
     return await database.transact(_in_correct, written)
 
 
+async def _beside(of: Sized, work: Callable[[], T]) -> T:
+    """Do work on many segments in a thread, so that nobody waits for the text of ten hours."""
+    if len(of) <= _AT_ONCE:
+        return work()
+    return await trio.to_thread.run_sync(work, limiter=_THREADS)
+
+
 async def _in_read_many(
     connection: Connection, record_id: UUID, owner_id: UUID | None, first: int, limit: int
-) -> tuple[OwnSegment, ...]:
+) -> list[dict[str, Any]]:
     asked = {"id": record_id, "owner_id": owner_id, "first": first, "limit": limit}
     async with connection.cursor(row_factory=dict_row) as cursor:
         await cursor.execute(query("segments_read"), asked)
-        return tuple([_own(row) async for row in cursor])
+        return await cursor.fetchall()
 
 
 async def _in_read_one(

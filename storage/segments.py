@@ -3,11 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from cattrs import Converter
-
 from storage.record import Gap, Segment, Word
-
-_WORDS = Converter()
 
 
 def segment_from_row(row: Mapping[str, Any]) -> Segment:
@@ -18,8 +14,12 @@ def segment_from_row(row: Mapping[str, Any]) -> Segment:
         start=row["start_seconds"],
         end=row["end_seconds"],
         text=row["text"],
-        words=_WORDS.structure(row["words"], tuple[Word, ...]),
+        words=tuple([_word(each) for each in row["words"]]),
         side=row["side"],
         language=row["language"],
         gap=None if row["gap"] is None else Gap(row["gap"]),
     )
+
+
+def _word(said: Mapping[str, Any]) -> Word:
+    return Word(start=said["start"], end=said["end"], text=said["text"], probability=said["probability"])
