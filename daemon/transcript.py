@@ -23,6 +23,12 @@ _HARMFUL = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\ud800-\udfff\ufeff\
 _ARROW = "-->"
 
 
+About = Mapping[str, Any]
+"""What is known of a record beside its text, by name."""
+
+NOBODY: About = {}
+
+
 @frozen(kw_only=True)
 class Cue:
     """A piece of text on the screen, in milliseconds; it is never empty and never ends as it begins."""
@@ -30,31 +36,37 @@ class Cue:
     start: int
     end: int
     text: str
+    who: str
 
 
-def plain_text(segments: Iterable[Segment]) -> str:
-    """Return the text in paragraphs, one a line with an empty line between; "" when there is none."""
+def plain_text(segments: Iterable[Segment], about: About = NOBODY) -> str:
+    """Return the text in paragraphs, one a line with an empty line between; "" when there is none.
+
+    Where sides are told apart, each turn is a paragraph that begins with its name.
+    """
     said = [segment for segment in _in_order(segments) if _one_line(segment.text)]
     if not said:
         return ""
-    parts = [_one_line(said[0].text)]
+    parts = [_named(said[0], about), _one_line(said[0].text)]
     for before, after in pairwise(said):
-        parts.append("\n\n" if after.start - before.end >= PARAGRAPH_PAUSE else " ")
-        parts.append(_one_line(after.text))
+        is_turn = before.side != after.side
+        parts.append("\n\n" if is_turn or after.start - before.end >= PARAGRAPH_PAUSE else " ")
+        parts += [_named(after, about) if is_turn else "", _one_line(after.text)]
     return "".join((*parts, "\n"))
 
 
-def srt(segments: Iterable[Segment]) -> str:
-    """Return the text as SubRip subtitles."""
+def srt(segments: Iterable[Segment], about: About = NOBODY) -> str:
+    """Return the text as SubRip subtitles; whoever is known speaks by name."""
     return "\n".join(
-        f"{number}\n{_times(cue, ',')}\n{cue.text.replace(_ARROW, '→')}\n"
-        for number, cue in enumerate(cues(segments), 1)
+        f"{number}\n{_times(cue, ',')}\n{_spoken(cue).replace(_ARROW, '→')}\n"
+        for number, cue in enumerate(cues(segments, about), 1)
     )
 
 
-def vtt(segments: Iterable[Segment]) -> str:
-    """Return the text as WebVTT subtitles."""
-    return "\n".join(("WEBVTT\n", *(f"{_times(cue, '.')}\n{_escaped(cue.text)}\n" for cue in cues(segments))))
+def vtt(segments: Iterable[Segment], about: About = NOBODY) -> str:
+    """Return the text as WebVTT subtitles, the voices named."""
+    shown = (f"{_times(cue, '.')}\n{_voice(cue)}{_escaped(cue.text)}\n" for cue in cues(segments, about))
+    return "\n".join(("WEBVTT\n", *shown))
 
 
 def tsv(segments: Iterable[Segment]) -> str:
@@ -63,19 +75,20 @@ def tsv(segments: Iterable[Segment]) -> str:
     return "".join(("start\tend\ttext\n", *lines))
 
 
-def json_text(segments: Sequence[Segment], about: Mapping[str, Any]) -> str:
+def json_text(segments: Sequence[Segment], about: About) -> str:
     """Return one line of JSON: `version`, all that is said `about` it, `text`, `segments` with words."""
     ordered = list(_in_order(segments))
     document = {
         "version": JSON_VERSION,
         **about,
-        "text": plain_text(ordered).removesuffix("\n"),
+        "text": plain_text(ordered, about).removesuffix("\n"),
         "segments": [
             {
                 "id": f"{segment.slice}.{segment.number}",
                 "start": segment.start,
                 "end": segment.end,
                 "text": _clean(segment.text),
+                "side": segment.side or None,
                 "words": [
                     {
                         "start": word.start,
@@ -92,24 +105,47 @@ def json_text(segments: Sequence[Segment], about: Mapping[str, Any]) -> str:
     return json.dumps(document, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-Exporter = Callable[[Sequence[Segment], Mapping[str, Any]], str]
+Exporter = Callable[[Sequence[Segment], About], str]
 EXPORTERS: Mapping[str, Exporter] = {
-    "txt": lambda segments, _: plain_text(segments),
-    "srt": lambda segments, _: srt(segments),
-    "vtt": lambda segments, _: vtt(segments),
+    "txt": plain_text,
+    "srt": srt,
+    "vtt": vtt,
     "tsv": lambda segments, _: tsv(segments),
     "json": json_text,
 }
 
 
-def cues(segments: Iterable[Segment]) -> Iterator[Cue]:
+def cues(segments: Iterable[Segment], about: About = NOBODY) -> Iterator[Cue]:
     """Return what is to be shown, in the order of its beginning, silent segments left out."""
     for segment in _in_order(segments):
         text = _one_line(segment.text)
         if text:
             start = _milliseconds(segment.start)
             # A player drops a cue that ends as it begins, and its words with it.
-            yield Cue(start=start, end=max(_milliseconds(segment.end), start + 1), text=text)
+            yield Cue(
+                start=start,
+                end=max(_milliseconds(segment.end), start + 1),
+                text=text,
+                who=who_of(segment.side, about),
+            )
+
+
+def who_of(side: str, about: About) -> str:
+    """Return who is on a side, as the owner says; empty where sides are not told apart."""
+    return _one_line(str(about.get(f"{side}_name") or side.capitalize())) if side else ""
+
+
+def _named(segment: Segment, about: About) -> str:
+    who = who_of(segment.side, about)
+    return f"{who}: " if who else ""
+
+
+def _spoken(cue: Cue) -> str:
+    return f"{cue.who}: {cue.text}" if cue.who else cue.text
+
+
+def _voice(cue: Cue) -> str:
+    return f"<v {_escaped(cue.who)}>" if cue.who else ""
 
 
 def _in_order(segments: Iterable[Segment]) -> list[Segment]:

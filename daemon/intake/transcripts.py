@@ -51,6 +51,7 @@ class ShownSegment:
     start: float
     end: float
     text: str
+    side: Annotated[str | None, "`left` or `right`, where the sides of a call are told apart."]
     words: Annotated[tuple[ShownWord, ...], "None where the recogniser does not tell words apart."]
 
 
@@ -62,6 +63,8 @@ class ShownTranscript:
     id: str
     filename: str
     title: str
+    left_name: str
+    right_name: str
     language: str | None
     audio_seconds: float | None
     recognised_seconds: Annotated[float, "Less than the audio's while the transcript is partial."]
@@ -114,6 +117,8 @@ def _about(readiness: Readiness, is_partial: bool) -> dict[str, object]:  # noqa
         "id": str(readiness.id),
         "filename": readiness.filename,
         "title": readiness.title,
+        "left_name": readiness.left_name,
+        "right_name": readiness.right_name,
         "language": readiness.found_language or readiness.asked_language,
         "audio_seconds": readiness.audio_seconds,
         "recognised_seconds": readiness.recognised_seconds,

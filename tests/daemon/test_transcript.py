@@ -172,6 +172,26 @@ def test_web_vtt_shows_markup_as_it_was_said() -> None:
     )
 
 
+CALL = (
+    Segment(slice=0, number=0, start=0.0, end=1.0, text=" Hello.", side="left"),
+    Segment(slice=0, number=1, start=1.1, end=2.0, text=" It's me.", side="left"),
+    Segment(slice=0, number=2, start=2.1, end=3.0, text=" Who?", side="right"),
+)
+
+
+def test_each_turn_of_a_call_has_its_name() -> None:
+    """As its owner says, harmless in every form; the sides' own names where nobody was named."""
+    about = {"left_name": "Anna\n<b> --> ", "right_name": ""}
+    assert plain_text(CALL, about) == "Anna <b> -->: Hello. It's me.\n\nRight: Who?\n"
+    assert "\nAnna <b> →: Hello.\n" in srt(CALL, about)
+    assert "\n<v Anna &lt;b&gt; --&gt;>Hello.\n" in vtt(CALL, about)
+    assert "\n<v Right>Who?\n" in vtt(CALL, about)
+    assert "Anna" not in tsv(CALL)
+    told = json.loads(json_text(CALL, about))
+    assert [each["side"] for each in told["segments"]] == ["left", "left", "right"]
+    assert plain_text(CALL).startswith("Left: Hello.")
+
+
 def test_json_holds_everything_known() -> None:
     """Times stay exact seconds, words keep their own times, the version comes first."""
     word = Word(start=0.1, end=0.7, text=" Привет", probability=0.75)
@@ -189,6 +209,7 @@ def test_json_holds_everything_known() -> None:
                 "start": 0.1,
                 "end": 0.9,
                 "text": " Привет.",
+                "side": None,
                 "words": [{"start": 0.1, "end": 0.7, "text": " Привет", "probability": 0.75}],
             }
         ],
