@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.transcript import EXPORTERS, cues, json_text, plain_text, srt, vtt
+from daemon.transcript import EXPORTERS, cues, json_text, plain_text, srt, tsv, vtt
 from storage.record import Segment, Word
 
 CLOCK = re.compile(r"(\d{2,}):([0-5]\d):([0-5]\d)([,.])(\d{3})")
