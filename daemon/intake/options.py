@@ -41,7 +41,7 @@ OPTION_PARAMETERS = (
     Parameter(
         name="channels",
         says="Of two channels: their `mix`, a side each (`split`), or that where it is a call (`auto`).",
-        schema={"type": "string", "enum": list(CHANNELS)},
+        schema={"type": "string", "enum": [*CHANNELS, ""]},
     ),
     Parameter(
         name="track",
