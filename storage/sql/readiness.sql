@@ -33,7 +33,7 @@ SELECT
 FROM records AS r
 CROSS JOIN LATERAL (
     SELECT count(*)::integer AS gaps, coalesce(sum(s.end_seconds - s.start_seconds), 0)::double precision AS gap_seconds
-    FROM segments AS s WHERE s.record_id = r.id AND s.gap IS NOT NULL
+    FROM owned_segments AS s WHERE s.record_id = r.id AND s.gap IS NOT NULL AND s.corrected IS NULL
 ) AS g
 WHERE r.id = ANY(%(ids)s) AND r.deleted_at IS NULL
   AND (%(owner_id)s::uuid IS NULL OR r.owner_id = %(owner_id)s)

@@ -12,7 +12,7 @@ SELECT
 FROM record_words AS w JOIN records AS r ON r.id = w.record_id
 CROSS JOIN LATERAL (
     SELECT count(*)::integer AS gaps, coalesce(sum(s.end_seconds - s.start_seconds), 0)::double precision AS gap_seconds
-    FROM segments AS s WHERE s.record_id = r.id AND s.gap IS NOT NULL
+    FROM owned_segments AS s WHERE s.record_id = r.id AND s.gap IS NOT NULL AND s.corrected IS NULL
 ) AS g
 WHERE w.words @@ websearch_to_tsquery('pg_catalog.russian', small_letters(%(search)s))
   AND r.owner_id = %(owner_id)s AND r.deleted_at IS NULL

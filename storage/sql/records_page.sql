@@ -13,7 +13,7 @@ SELECT
 FROM records AS r
 CROSS JOIN LATERAL (
     SELECT count(*)::integer AS gaps, coalesce(sum(s.end_seconds - s.start_seconds), 0)::double precision AS gap_seconds
-    FROM segments AS s WHERE s.record_id = r.id AND s.gap IS NOT NULL
+    FROM owned_segments AS s WHERE s.record_id = r.id AND s.gap IS NOT NULL AND s.corrected IS NULL
 ) AS g
 WHERE r.owner_id = %(owner_id)s AND r.deleted_at IS NULL
   AND (%(milestone)s::text IS NULL OR r.milestone = %(milestone)s)

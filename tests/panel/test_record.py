@@ -266,6 +266,7 @@ def test_gaps_and_sides_are_marked(house: House, anna: Person) -> None:
     page.reload()
     assert page.locator(".who").first.inner_text() == "Анна"
     assert page.locator(".gap").count() == 0
+    assert page.locator(".notice").count() == 0, "nothing is missing any more"
 
 
 def test_nobody_elses_record_is_there(house: House, anna: Person, boris: Person) -> None:

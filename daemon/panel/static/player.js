@@ -98,6 +98,18 @@ export function begin(content, record, text) {
       pen.fillStyle = x < heard ? style.color : style.caretColor;
       pen.fillRect(x, middle - tall, step - dense, 2 * tall);
     }
+    mark(pen, style.outlineColor, dense);
+  }
+
+  // Where somebody speaks and there is no text.
+  function mark(pen, colour, dense) {
+    if (!whole) return;
+    pen.fillStyle = colour;
+    for (const { start, end, element: line } of text.gaps) {
+      if (!line.matches(".gap")) continue;
+      const from = (start / whole) * canvas.width;
+      pen.fillRect(from, canvas.height - 3 * dense, Math.max(3 * dense, ((end - start) / whole) * canvas.width), 3 * dense);
+    }
   }
 
   let bounds = [];

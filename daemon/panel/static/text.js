@@ -9,6 +9,7 @@ export function begin(content, record) {
   const words = new Map(); // by line: seconds and words, for the parts that were asked for
   const asked = new Map();
   let lines = []; // in the order of the audio: {start, end, element}
+  let gaps = [];
   let player = null;
   let now = null;
   let scrolledAt = 0;
@@ -47,6 +48,7 @@ export function begin(content, record) {
     const mine = [...part.children].map((element) => ({
       start: Number(element.dataset.start), end: Number(element.dataset.end), element, part: number,
     }));
+    gaps = gaps.filter((gap) => gap.part !== number).concat(mine.filter((line) => line.element.matches(".gap")));
     lines = lines.filter((line) => line.part !== number).concat(mine).sort((a, b) => a.part - b.part);
   }
 
@@ -227,6 +229,7 @@ export function begin(content, record) {
       if (at !== null) show(Number(at) || 0, { scroll: true });
     },
     get current() { return now; },
+    get gaps() { return gaps; },
     // Forgets when the words of a line are said: it says others by now.
     renew(line) {
       words.delete(line.dataset.key);
