@@ -20,7 +20,14 @@ FROM_THE_DOCUMENTS = frozenset(
     for letter, last in zip("ABCDEF", (2, 4, 3, 4, 2, 4), strict=True)
     for n in range(1, last + 1)
 )
-OWN_LETTER = {"pipeline": "P", "storage": "S", "intake": "I", "recognition": "R", "operation": "O", "panel": "W"}
+OWN_LETTER = {
+    "pipeline": "P",
+    "storage": "S",
+    "intake": "I",
+    "recognition": "R",
+    "operation": "O",
+    "panel": "W",
+}
 
 SCENARIO = re.compile(r"^#### Scenario: (?P<id>S-[A-Z][1-9]\d*) (?P<title>\S.*)$", re.MULTILINE)
 CITATION = re.compile(r"\(rules? (?P<rules>[^()]+)\)")

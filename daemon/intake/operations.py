@@ -24,7 +24,7 @@ class Who(Enum):
 
     ANYBODY = auto()
     ACCOUNT = auto()  # whoever brings the token of an account
-    OWNER = auto()  # the service owner, on the service's own socket
+    OWNER = auto()  # the service owner: on the service's own socket, or by an account of that role
 
 
 @frozen(kw_only=True)

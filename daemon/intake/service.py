@@ -88,17 +88,19 @@ def inside_of(request: Request) -> Inside:
 
 
 async def _owner(request: Request) -> None:
-    """Let in whoever may open the service's own socket; nobody has this right over TCP.
+    """Let in whoever may open the service's own socket, and over TCP an account that is the service owner's.
 
     The socket is readable for the service owner's group alone, and no token is asked for there.
     """
     if request.scope["server"] is None:  # no address: not TCP
         return
-    await asker(request)
+    if (await asker(request)).is_service_owner:
+        return
     raise Problem(
         HTTPStatus.FORBIDDEN,
         "forbidden",
-        "This is for the service owner; ask on the service's unix socket, where no token is needed.",
+        "This is for the service owner; ask on the service's unix socket, or with the token of an account "
+        "that has this role.",
     )
 
 

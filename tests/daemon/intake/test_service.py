@@ -9,6 +9,7 @@ import trio
 from attrs import evolve
 
 from daemon.web import serve_web
+from storage.accounts import set_role
 from storage.claims import Claims
 from storage.daemons import LaneSign, Sign
 from storage.owner import delete
@@ -113,7 +114,7 @@ async def test_a_record_is_explained(doors: Doors, problem: Problem) -> None:
 async def test_s_o13_over_tcp_nothing_of_it_is_told(
     doors: Doors, problem: Problem, nursery: trio.Nursery, route: str
 ) -> None:
-    """Not without a token, and not to a sender either: that right does not come with an account's token."""
+    """Not without a token, and not to a sender either: that right is an account's that was given it."""
     record_id = await a_record(doors.database, doors.store, doors.anna)
     serving = partial(serve_web, doors.app, socket=doors.socket.with_suffix(".2"), listen="127.0.0.1:0")
     [_, address] = await nursery.start(serving)
@@ -122,4 +123,7 @@ async def test_s_o13_over_tcp_nothing_of_it_is_told(
         problem(await client.get(path), 401, "unauthorized")
         answer = await client.get(path, headers={"Authorization": f"Bearer {doors.secret}"})
         problem(answer, 403, "forbidden")
+        await set_role(doors.database, doors.anna.id, is_service_owner=True)
+        answer = await client.get(path, headers={"Authorization": f"Bearer {doors.secret}"})
+        assert answer.status_code == 200
         assert (await client.get(f"http://{address}/healthz")).status_code == 200
