@@ -63,8 +63,11 @@ class Player(ListeningMaker):
 
 
 @pytest.fixture
-async def copies(database: Database, store: Store) -> AsyncIterator[ListeningCopies]:
-    """The worker, on a real database, a real store and real children."""
+async def copies(
+    database: Database, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[ListeningCopies]:
+    """The worker, on a real database, a real store and real children; it looks often."""
+    monkeypatch.setattr(listening_copies, "LOOK_SECONDS", 0.01)
     metrics = Metrics(["convert"], ["convert"])
     async with open_children(cpu_threads=1) as children:
         yield ListeningCopies(
@@ -263,7 +266,6 @@ async def test_a_database_that_is_away_costs_no_making(
         return lossy
 
     monkeypatch.setattr(listening_copies, "HOLD_SECONDS", 0.0)
-    monkeypatch.setattr(listening_copies, "LOOK_SECONDS", 0.01)
     monkeypatch.setattr(listening_copies, "hold_making", losing("hold_making", hold_making))
     monkeypatch.setattr(listening_copies, "publish_made", losing("publish_made", publish_made))
 
