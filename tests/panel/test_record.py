@@ -200,7 +200,40 @@ def test_s_c3_a_stopped_record_is_lifted_and_finished_from_its_page(house: House
     assert "Lifted by" in page.inner_text(".history")
 
 
-def test_s_c2_a_stop_in_the_middle_is_the_last_word(house: House, anna: Person) -> None:
+def test_s_c2_what_a_lost_claim_found_is_never_seen(house: House, anna: Person) -> None:
+    """The claim is another's under the running stage: no line comes of it; then each comes once."""
+    record_id = house.submit(anna, a_tone(12), filename="long.wav")
+    page = opened(house, anna, record_id)
+    page.wait_for_selector(".line")
+
+    async def taken(database: Database) -> int:
+        claimed = (
+            "UPDATE records SET claim_token = gen_random_uuid(), claimed_by = 'another machine', "
+            "claimed_at = clock_timestamp(), lease_seconds = 86400, "
+            "lease_until = clock_timestamp() + interval '1 day', "
+            "wake_at = clock_timestamp() + interval '1 day' WHERE id = %s RETURNING recognised_seconds"
+        )
+        return int((await put(database, claimed, record_id))[0][0])
+
+    async def given_back(database: Database) -> None:
+        freed = (
+            "UPDATE records SET claim_token = NULL, claimed_by = NULL, claimed_at = NULL, "
+            "lease_seconds = NULL, lease_until = NULL, wake_at = NULL WHERE id = %s"
+        )
+        await put(database, freed, record_id)
+
+    seconds = house.do(taken)
+    page.wait_for_timeout(1500)  # several times what the stage needs for its next lines
+    expect(page.locator(".line")).to_have_count(seconds)
+    assert house.poll(anna, record_id)["progress"]["recognised_seconds"] == seconds
+    house.do(given_back)
+    house.finished(anna, record_id)
+    expect(page.locator(".line")).to_have_count(12)
+    times = page.locator(".line time").all_inner_texts()
+    assert times == [f"0:{second:02}" for second in range(12)]
+
+
+def test_s_p10_a_stop_in_the_middle_is_the_last_word(house: House, anna: Person) -> None:
     """Stopped from the page under a running stage: nothing more is written; a deletion can be undone."""
     record_id = house.submit(anna, a_tone(30), filename="long.wav")
     page = opened(house, anna, record_id)
