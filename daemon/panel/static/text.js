@@ -1,6 +1,9 @@
 // The text: parts of a hundred lines, of which the browser lays out only what is seen; the word that is said is lit.
 import { parsed } from "./elements.js";
 
+const SHADED = 160; // pixels at the top, where the player is
+const NEAR = 2000; // pixels from what is seen
+const LINES = 100; // of a part
 const ROOM = 100; // milliseconds between two parts that nobody waits for
 
 export function begin(content, record) {
@@ -8,6 +11,7 @@ export function begin(content, record) {
   const parts = new Map(); // by number, once they are there
   const words = new Map(); // by line: seconds and words, for the parts that were asked for
   const asked = new Map();
+  const byPart = new Map();
   let lines = []; // in the order of the audio: {start, end, element}
   let gaps = [];
   let player = null;
@@ -21,7 +25,11 @@ export function begin(content, record) {
   }, { rootMargin: "1500px" });
 
   const own = root.querySelector(".part");
-  if (own) settle(own);
+  if (own?.children.length) {
+    settle(own);
+    // How tall the others will be, about: so that the bar at the side tells the truth.
+    root.style.setProperty("--tall", `${Math.round((own.offsetHeight / own.children.length) * LINES)}px`);
+  }
   content.querySelector("[data-pages]")?.remove();
   make(Number(root.dataset.parts));
   addEventListener("wheel", () => { scrolledAt = performance.now(); }, { passive: true });
@@ -49,7 +57,8 @@ export function begin(content, record) {
       start: Number(element.dataset.start), end: Number(element.dataset.end), element, part: number,
     }));
     gaps = gaps.filter((gap) => gap.part !== number).concat(mine.filter((line) => line.element.matches(".gap")));
-    lines = lines.filter((line) => line.part !== number).concat(mine).sort((a, b) => a.part - b.part);
+    byPart.set(number, mine);
+    lines = [...byPart.keys()].sort((a, b) => a - b).flatMap((each) => byPart.get(each));
   }
 
   async function fetched(query) {
@@ -61,10 +70,31 @@ export function begin(content, record) {
   function place(part) {
     make(Number(part.dataset.part) + 1);
     const there = root.querySelector(`[data-part="${part.dataset.part}"]`);
-    if (!there.children.length) there.replaceWith(part);
-    else merge(there, part);
+    const box = there.getBoundingClientRect();
+    const isNear = box.bottom > -NEAR && box.top < innerHeight + NEAR;
+    const anchor = isNear ? inSight() : null;
+    if (there.children.length) merge(there, part);
+    else {
+      // Near to what is seen it is laid out at once: then it is as tall as it is, and what is seen can stay in its place.
+      part.classList.toggle("fresh", isNear);
+      there.replaceWith(part);
+      if (isNear) requestAnimationFrame(() => requestAnimationFrame(() => part.classList.remove("fresh")));
+    }
+    if (anchor) scrollBy(0, Math.round(anchor.line.getBoundingClientRect().top - anchor.top));
     settle(root.querySelector(`[data-part="${part.dataset.part}"]`));
     if (part.children.length) content.querySelector("[data-empty]")?.remove();
+  }
+
+  // A line that is seen, and where.
+  function inSight() {
+    const isSeen = (box) => box.height > 0 && box.bottom > SHADED && box.top < innerHeight;
+    if (now?.isConnected && isSeen(now.getBoundingClientRect())) return { line: now, top: now.getBoundingClientRect().top };
+    for (const part of parts.values()) {
+      if (!isSeen(part.getBoundingClientRect())) continue;
+      const line = [...part.children].find((each) => isSeen(each.getBoundingClientRect()));
+      if (line) return { line, top: line.getBoundingClientRect().top };
+    }
+    return null;
   }
 
   // What is new takes the place of what was there, but for a line that is being corrected.
@@ -179,7 +209,7 @@ export function begin(content, record) {
 
   function reveal(element) {
     const box = element.getBoundingClientRect();
-    if (box.top < 160 || box.bottom > innerHeight - 60) element.scrollIntoView({ block: "center" });
+    if (box.top < SHADED || box.bottom > innerHeight - 60) element.scrollIntoView({ block: "center" });
   }
 
   async function go(second) {
