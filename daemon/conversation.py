@@ -150,8 +150,9 @@ class _Http1(H11Protocol):
 
     async def stream_send(self, event: StreamEvent) -> None:
         """Say with the last answer that it is the last: the next request goes to the next server."""
-        if isinstance(event, Response) and self.context.terminated.is_set():
-            event.headers.append((b"connection", b"close"))
+        last = (b"connection", b"close")
+        if isinstance(event, Response) and self.context.terminated.is_set() and last not in event.headers:
+            event.headers.append(last)
         await super().stream_send(event)
 
     @property

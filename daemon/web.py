@@ -13,16 +13,20 @@ from hypercorn.config import Config
 from hypercorn.logging import Logger
 from hypercorn.trio.worker_context import WorkerContext
 from hypercorn.typing import ASGIFramework
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from daemon.conversation import Conversation
 from daemon.early_answer import EarlyAnswers
+from daemon.last_call import LAST_CALL, LastCall
 from daemon.listeners import inherited_doors, local_door, name_of, tcp_doors
 
 MOST_CONVERSATIONS = 4096
 _OTHER_DESCRIPTORS = 1024  # files, children, the database
 _MOST_HEADER_BYTES = 16 * 1024
 END_SECONDS = 2.0  # what is being answered may take so long when the server ends
+LAST_CALL_SECONDS = (
+    1.0  # and for so much of it bodies are still read; what is left is for telling their senders
+)
 
 log = structlog.get_logger()
 
@@ -40,13 +44,14 @@ async def serve_web(
     It serves the `inherited` sockets as well; when one of them is a Unix socket, `socket` is a link to it.
 
     Started with the addresses once all accept connections. When cancelled, it takes nothing new, gives
-    answers under way two seconds and closes what is left. Raises Refused for an address it cannot have.
+    answers under way two seconds and closes what is left; a body that comes until then is given one, and
+    its reader learns of the `LastCall`. Raises Refused for an address it cannot have.
     """
     config = _config()
     _make_room()
     with local_door(socket, inherited) as local:
         listeners = [*local, *inherited_doors(inherited), *await tcp_doors(listen)]
-        server = _Conversations(ASGIWrapper(cast("ASGIFramework", EarlyAnswers(app))), config)
+        server = _Conversations(app, config)
         async with trio.open_nursery() as nursery:
             handlers = await nursery.start(server.hold)
             try:
@@ -68,8 +73,9 @@ def _make_room() -> None:
 class _Conversations:
     """The open connections of one server."""
 
-    def __init__(self, app: ASGIWrapper, config: Config) -> None:
-        self._app = app
+    def __init__(self, app: ASGIApp, config: Config) -> None:
+        self._last_call = LastCall()
+        self._app = ASGIWrapper(cast("ASGIFramework", EarlyAnswers(_Told(app, self._last_call))))
         self._config = config
         self._context = WorkerContext(None)
         self._open: set[Conversation] = set()
@@ -85,6 +91,7 @@ class _Conversations:
                 task_status.started(handlers)
                 await self._ending.wait()
                 ending.deadline = trio.current_time() + END_SECONDS
+                self._last_call.announce(LAST_CALL_SECONDS)
                 await self._context.terminated.set()
                 for conversation in self._open:
                     conversation.end()
@@ -108,6 +115,18 @@ class _Conversations:
             log.warning("connection.failed", exc_info=group)
         finally:
             self._open.discard(conversation)
+
+
+class _Told:
+    """An ASGI application around another one, which lets its requests know of the last call."""
+
+    def __init__(self, app: ASGIApp, last_call: LastCall) -> None:
+        self._app = app
+        self._last_call = last_call
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Run the application."""
+        await self._app({**scope, LAST_CALL: self._last_call}, receive, send)
 
 
 class _Logger(Logger):

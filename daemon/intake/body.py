@@ -6,7 +6,8 @@ from http import HTTPStatus
 import trio
 from starlette.requests import ClientDisconnect, Request
 
-from daemon.intake.problems import Problem
+from daemon.intake.problems import Problem, stopping
+from daemon.last_call import LAST_CALL, LastCall
 
 # The slowest sender that is served: this many bytes in so many seconds of waiting for it.
 LEAST_BYTES = 4096
@@ -19,6 +20,7 @@ class Body:
     def __init__(self, request: Request, most: int, excess: Callable[[int], Problem] | None = None) -> None:
         self.size = 0
         self._receive = request.receive
+        self._last_call: LastCall = request.scope.get(LAST_CALL) or LastCall()
         self._most = most
         self._excess = excess or too_large
         self._patience = PATIENCE_SECONDS
@@ -41,8 +43,10 @@ class Body:
 
     async def _read_message(self) -> tuple[bytes, bool]:
         began = trio.current_time()
-        with trio.move_on_after(self._patience) as limit:
+        with self._last_call.waiting() as last, trio.move_on_after(self._patience) as limit:
             message = await self._receive()
+        if last.cancelled_caught:
+            raise stopping("The service stopped before all of it had come; send it again in a moment.")
         if limit.cancelled_caught:
             raise Problem(
                 HTTPStatus.REQUEST_TIMEOUT,

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from daemon.intake.browsers import Browsers, signed_in
 from daemon.intake.places import Places
 from daemon.intake.polls import Polls
-from daemon.intake.problems import Problem, come_again, no_such_record
+from daemon.intake.problems import Problem, come_again, no_such_record, stopping
 from daemon.intake.turns import Turns
 from daemon.intake.wrong_tokens import WrongTokens
 from daemon.settings import IntakeSettings
@@ -21,8 +21,6 @@ from storage.accounts import hash_of
 from storage.audio import Store
 from storage.database import Database
 from storage.entries import Entered, Entry, Look
-
-_RETRY_STOPPING = 10
 
 
 @define(kw_only=True, eq=False)
@@ -57,8 +55,7 @@ def open_doors(request: Request) -> Doors:
     """Return the doors for somebody who brings something: a service that stops takes nothing new."""
     doors = doors_of(request)
     if doors.stopping():
-        detail = "The service is stopping; try again in a moment."
-        raise come_again(HTTPStatus.SERVICE_UNAVAILABLE, "stopping", detail, _RETRY_STOPPING)
+        raise stopping("The service is stopping; try again in a moment.")
     return doors
 
 

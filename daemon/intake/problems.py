@@ -14,6 +14,7 @@ from storage.account import Account
 from storage.errors import DatabaseUnavailable, DataRefused, NoSpace, SubmissionRefused
 
 _RETRY_DATABASE = 5
+_RETRY_STOPPING = 10
 
 log = structlog.get_logger()
 
@@ -76,6 +77,11 @@ class ProblemResponse(JSONResponse):
 def come_again(status: HTTPStatus, code: str, detail: str, seconds: int) -> Problem:
     """Say that the same request may be answered otherwise in so many seconds."""
     return Problem(status, code, detail, headers={"Retry-After": str(seconds)})
+
+
+def stopping(detail: str) -> Problem:
+    """Say that the service takes nothing more, and that the next run will."""
+    return come_again(HTTPStatus.SERVICE_UNAVAILABLE, "stopping", detail, _RETRY_STOPPING)
 
 
 def refused(error: DataRefused, account: Account) -> Problem:
