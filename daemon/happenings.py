@@ -57,6 +57,7 @@ EVENTS: Final[Mapping[str, str]] = MappingProxyType(
         "listening.put_off": "a listening copy could not be made just now; it is tried again later",
         "listening.failed": "a listening copy cannot be made; the recording is listened to as it was decoded",
         "slice.recognised": "a slice of a recording became text",
+        "slice.given_up": "a short piece of a recording failed every time; it is marked as a gap",
         "record.deferred": "a stage ended well with more to do later",
         "record.failed": "a stage failed; the record is tried again later",
         "record.timed_out": "an attempt took longer than it may and was ended; it counts as a failure",

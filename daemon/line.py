@@ -36,9 +36,11 @@ def build_line(settings: Settings, folder: StateFolder) -> tuple[Stage, ...]:
         models=folder.models,
         threads=whisper_threads(settings),
         beam_size=settings.whisper.beam_size,
+        batch_size=settings.whisper.batch_size,
         memory_bytes=settings.whisper.memory_mb * _MIB,
         shortest_seconds=settings.whisper.shortest_slice_seconds,
         longest_seconds=settings.whisper.longest_slice_seconds,
+        failures_limit=settings.work.failures_limit,
     )
     recogniser = Mended(recogniser=whisper, converter=converter)
     line: tuple[Stage, ...] = (

@@ -13,7 +13,7 @@ from storage.record import Record, StopCode
 
 @frozen(kw_only=True)
 class Taken:
-    """A claimed record as read, with its hold; `last_failure` only when its failures ran out."""
+    """A claimed record as read, with its hold; `last_failure` where it has failed before."""
 
     claim: Claim
     record: Record

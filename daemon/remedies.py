@@ -53,6 +53,10 @@ REMEDIES: Final[Mapping[str, str]] = MappingProxyType(
         ),
         # Failures that the service deals with itself.
         "record.failed": ("If it repeats, the reason, and the traceback if there is one, have the cause."),
+        "slice.given_up": (
+            "The entries before it have the cause. Nothing to do if it is one place of one recording; where "
+            "it repeats, the machine is too small for the model, or the model is damaged."
+        ),
         "watch.refused": "Beside the file lies a text that says why.",
         "watch.waits": (
             "Nothing to do for the file. Where the reason is space, make some; where it is the account's "

@@ -89,6 +89,7 @@ class WhisperSettings:
     slots: int = field(default=1, validator=Range(least=1, most=64))
     threads: int = field(default=0, validator=Range(least=0, most=256))  # 0: the cores shared among the slots
     beam_size: int = field(default=5, validator=Range(least=1, most=20))
+    batch_size: int = field(default=8, validator=Range(least=1, most=64))
     lease_seconds: float = field(default=60.0, validator=Range(above=0, most=_DAY))
     memory_mb: int = field(default=3072, validator=Range(least=2048, most=2**20))
     shortest_slice_seconds: float = field(default=120.0, validator=Range(above=0, most=3600))

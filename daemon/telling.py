@@ -52,6 +52,8 @@ def facts_of(ending: Ending, stage: Stage, seconds: float) -> dict[str, object]:
     match ending:
         case Failed(cause) | TimedOut(cause) | GivenBack(cause):
             facts["cause"] = cause
+            if isinstance(ending, Failed) and ending.fault is not None:
+                facts["fault"] = ending.fault
         case Deferred(delay, _, state):
             facts |= {"delay": delay, "state": state}
         case Hopeless() | Reached() | ClaimLost():

@@ -15,6 +15,7 @@ from attrs import frozen
 
 from storage.record import Segment
 
+NO_TEXT = "[…]"  # stands for speech that has no text
 PARAGRAPH_PAUSE = 2.0  # seconds of silence that begin a new paragraph in plain text
 JSON_VERSION = 1
 
@@ -44,14 +45,14 @@ def plain_text(segments: Iterable[Segment], about: About = NOBODY) -> str:
 
     Where sides are told apart, each turn is a paragraph that begins with its name.
     """
-    said = [segment for segment in _in_order(segments) if _one_line(segment.text)]
+    said = [segment for segment in _in_order(segments) if _said(segment)]
     if not said:
         return ""
-    parts = [_named(said[0], about), _one_line(said[0].text)]
+    parts = [_named(said[0], about), _said(said[0])]
     for before, after in pairwise(said):
         is_turn = before.side != after.side
         parts.append("\n\n" if is_turn or after.start - before.end >= PARAGRAPH_PAUSE else " ")
-        parts += [_named(after, about) if is_turn else "", _one_line(after.text)]
+        parts += [_named(after, about) if is_turn else "", _said(after)]
     return "".join((*parts, "\n"))
 
 
@@ -89,6 +90,7 @@ def json_text(segments: Sequence[Segment], about: About) -> str:
                 "end": segment.end,
                 "text": _clean(segment.text),
                 "side": segment.side or None,
+                "gap": segment.gap,
                 "words": [
                     {
                         "start": word.start,
@@ -118,7 +120,7 @@ EXPORTERS: Mapping[str, Exporter] = {
 def cues(segments: Iterable[Segment], about: About = NOBODY) -> Iterator[Cue]:
     """Return what is to be shown, in the order of its beginning, silent segments left out."""
     for segment in _in_order(segments):
-        text = _one_line(segment.text)
+        text = _said(segment)
         if text:
             start = _milliseconds(segment.start)
             # A player drops a cue that ends as it begins, and its words with it.
@@ -146,6 +148,11 @@ def _spoken(cue: Cue) -> str:
 
 def _voice(cue: Cue) -> str:
     return f"<v {_escaped(cue.who)}>" if cue.who else ""
+
+
+def _said(segment: Segment) -> str:
+    """Return the text of a segment in one line; the mark of a gap where there is none, which says as much."""
+    return _one_line(segment.text) or (NO_TEXT if segment.gap is not None else "")
 
 
 def _in_order(segments: Iterable[Segment]) -> list[Segment]:

@@ -16,6 +16,7 @@ from attrs import frozen
 from stages.stage import Outcome
 from storage.claim import ClaimLost
 from storage.ending import Ending, Failed, GivenBack, TimedOut
+from storage.errors import StageFailed
 
 LONGEST_CAUSE = 2000
 
@@ -41,7 +42,7 @@ def judge(outcome: Outcome | None, raised: BaseException | None, around: Circums
     if outcome is not None:
         return outcome
     if own := own_errors(raised, around):
-        return Failed(cause_of(own[0]))
+        return Failed(cause_of(own[0]), own[0].fault if isinstance(own[0], StageFailed) else None)
     if around.lease_ended:
         return ClaimLost()
     if around.limit_ended:

@@ -131,7 +131,6 @@ class Workers:
         hold.push(asked_at, self.claims.leases[record.milestone])
         hold.claimed = True
         self.metrics.claims_held(self.keeper.claimed)
-        exhausted = record.failures > self.settings.failures_limit
-        last = await self.claims.last_failure(claim) if exhausted else None
+        last = await self.claims.last_failure(claim) if record.failures > 1 else None
         log.debug("record.claimed", record=str(record.id), token=str(claim.token), failures=record.failures)
         return Taken(claim=claim, record=record, hold=hold, last_failure=last)

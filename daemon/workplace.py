@@ -23,7 +23,9 @@ class Workplace:
     children: Children
 
     @asynccontextmanager
-    async def tools(self, claim: Claim, record: Record) -> AsyncIterator[Tools]:
+    async def tools(
+        self, claim: Claim, record: Record, last_fault: str | None = None
+    ) -> AsyncIterator[Tools]:
         """Fence a folder for this attempt, after sweeping those whose claims are gone; hand out the tools.
 
         Only who holds the claim may sweep: a folder of another token belongs to nobody now, unless the row
@@ -39,6 +41,7 @@ class Workplace:
                 folder=folder,
                 children=self.children,
                 token=claim.token,
+                last_fault=last_fault,
             )
         finally:
             try:

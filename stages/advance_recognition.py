@@ -60,4 +60,5 @@ def _findings(step: InProgress | Finished) -> Advance:
         recognised_seconds=step.recognised_seconds,
         found_language=step.found_language,
         segments=step.segments,
+        anew=isinstance(step, InProgress) and step.anew,
     )

@@ -85,7 +85,8 @@ class Tools:
     """What an attempt hands to its stage.
 
     `source` and `audio` are absolute paths (`audio` is the recognition copy, once there is one);
-    `folder` is this attempt's own, fenced by its claim token: nothing outside it may be written.
+    `folder` is this attempt's own, fenced by its claim token: nothing outside it may be written. `last_fault`
+    is what the stage called its failure, if the attempt before this one was one and had such a word.
     """
 
     source: Path
@@ -93,6 +94,7 @@ class Tools:
     folder: Path
     children: Children
     token: UUID
+    last_fault: str | None = None
 
     def publish(self, file: Path) -> str:
         """Return the store-relative path under which `file`, made durable by its writer, is named in the row.

@@ -35,10 +35,14 @@ class Settled:
 
 @frozen(kw_only=True)
 class LastFailure:
-    """The end of the claim before this one: `kind` and `cause` are None when that claim has no end at all."""
+    """The end of the claim before this one: `kind` and `cause` are None when that claim has no end at all.
+
+    `fault` is the stage's own word for it, if it had one.
+    """
 
     kind: str | None
     cause: str | None
+    fault: str | None = None
 
 
 @define(kw_only=True)
@@ -95,7 +99,7 @@ class Claims:
         return record
 
     async def last_failure(self, claim: Claim) -> LastFailure | None:
-        """Return how the claim before this one ended, for the reason of a stop; None when it is the first."""
+        """Return how the claim before this one ended, or None when it is the first."""
         return await self.database.transact(_in_last_failure, claim)
 
     async def renew(self, tokens: Iterable[UUID]) -> dict[UUID, float]:
@@ -178,7 +182,7 @@ async def in_read(connection: Connection, record_id: UUID) -> Record | NotFound:
 async def _in_last_failure(connection: Connection, claim: Claim) -> LastFailure | None:
     asked = {"id": claim.record_id, "token": claim.token}
     row = await (await connection.execute(query("last_failure"), asked)).fetchone()
-    return None if row is None else LastFailure(kind=row[1], cause=row[2])
+    return None if row is None else LastFailure(kind=row[1], cause=row[2], fault=row[3])
 
 
 async def _in_renew(connection: Connection, tokens: list[UUID]) -> dict[UUID, float]:

@@ -27,17 +27,25 @@ class Deferred:
 
 @frozen
 class Hopeless:
-    """No retry can help: the record is stopped; `reason` is the full one, for the service owner."""
+    """No retry can help: the record is stopped; `reason` is the full one, for the service owner.
+
+    `findings` are what the work came to all the same.
+    """
 
     code: StopCode
     reason: str
+    findings: Findings | None = None
 
 
 @frozen
 class Failed:
-    """The stage raised an error of its own; the claim stays counted."""
+    """The stage raised an error of its own; the claim stays counted.
+
+    `fault` is the stage's own word for it, which the record's next attempt is told.
+    """
 
     cause: str
+    fault: str | None = None
 
 
 @frozen

@@ -82,7 +82,12 @@ class MeansAway(Unavailable):
 
 
 class StageFailed(RubezhError):
-    """A stage came to no outcome in a way it knows: the text is enough, no traceback would add to it."""
+    """A stage came to no outcome in a way it knows: the text is enough, no traceback would add to it.
+
+    `fault` is a word of the stage's own, for its next attempt on the record.
+    """
+
+    fault: str | None = None
 
 
 class DataRefused(RubezhError):

@@ -195,12 +195,16 @@ class OperationBegun:
 
 @frozen(kw_only=True)
 class Advance:
-    """A recognition went on: its new state, how far it is, and the segments that are new."""
+    """A recognition went on: its new state, how far it is, and the segments that are new.
+
+    `anew`: all segments there were are dropped, as the recognition begins again.
+    """
 
     operation: dict[str, Any]
     recognised_seconds: float
     found_language: str | None
     segments: tuple[Segment, ...]
+    anew: bool = False
 
 
 Findings = Conversion | OperationBegun | Advance

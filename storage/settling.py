@@ -62,7 +62,7 @@ async def in_settle(
     guard = {"id": claim.record_id, "token": claim.token}
     try:
         async with connection.transaction():
-            if isinstance(ending, Reached | Deferred):
+            if isinstance(ending, Reached | Deferred | Hopeless) and ending.findings is not None:
                 await _in_write_findings(connection, guard, ending.findings)
             row = await _in_end(connection, guard | {"by": by, "detail": _json(detail)}, ending, passage)
             if row is None:
@@ -95,7 +95,7 @@ async def _in_end(
                 query("end_deferred"),
                 given | {"delay": delay, "limit": passage.milestone_limit, "overdue_reason": reason},
             )
-        case Hopeless(code, reason):
+        case Hopeless(code, reason, _):
             cursor = await connection.execute(query("end_stopped"), given | {"code": code, "reason": reason})
         case Failed() | TimedOut():
             kind = "failed" if isinstance(ending, Failed) else "timed_out"
@@ -141,6 +141,8 @@ async def _in_write_findings(connection: Connection, guard: dict[str, Any], find
             assert_never(findings)
     if written.rowcount == 0:
         raise _NothingWrittenError
+    if isinstance(findings, Advance) and findings.anew:
+        await connection.execute(query("clear_segments"), {"id": guard["id"]})
     if isinstance(findings, Advance) and findings.segments:
         await _in_write_segments(connection, guard["id"], findings.segments)
 

@@ -14,7 +14,17 @@ MOST_TOPICS, MOST_TOPIC_LETTERS = 50, 100
 LAST_TRACK = 999
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[a-z0-9]{2,8})*")
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-_KNOWN = ("filename", "language", "title", "description", "topics", "channels", "track", "hotwords")
+_KNOWN = (
+    "filename",
+    "language",
+    "title",
+    "description",
+    "topics",
+    "channels",
+    "track",
+    "hotwords",
+    "translate",
+)
 
 _TEXT = {"type": "string", "pattern": "^[^\\x00]*$"}
 OPTION_PARAMETERS = (
@@ -48,6 +58,11 @@ OPTION_PARAMETERS = (
         says="Which audio track of the file, from 0 on; without it the first in which something is heard.",
         schema={"type": "integer", "minimum": 0, "maximum": LAST_TRACK},
     ),
+    Parameter(
+        name="translate",
+        says="`true`: the text is to be in English, whatever is spoken.",
+        schema={"type": "string", "enum": ["true", "false", ""]},
+    ),
 )
 
 
@@ -63,6 +78,7 @@ class Options:
     channels: str = "auto"
     track: int | None = None
     hotwords: str = ""
+    translate: bool = False
 
 
 def read_options(given: Iterable[tuple[str, str]]) -> Options:
@@ -90,6 +106,8 @@ def read_options(given: Iterable[tuple[str, str]]) -> Options:
         faults.append("language must be a code like en or pt-br, or auto")
     if one.get("channels", "auto") not in CHANNELS:
         faults.append(f"channels must be one of {', '.join(CHANNELS)}")
+    if one.get("translate", "false") not in ("true", "false"):
+        faults.append("translate must be true or false")
     track = _track(one.get("track"))
     if track == _NO_TRACK:
         faults.append(f"track must be a whole number from 0 to {LAST_TRACK}")
@@ -104,6 +122,7 @@ def read_options(given: Iterable[tuple[str, str]]) -> Options:
         channels=one.get("channels", "auto"),
         track=track,
         hotwords=one.get("hotwords", ""),
+        translate=one.get("translate") == "true",
     )
 
 

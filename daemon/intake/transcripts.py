@@ -17,7 +17,7 @@ from daemon.intake.queries import Parameter
 from daemon.transcript import EXPORTERS
 from storage.corrections import read_segments
 from storage.readiness import Readiness
-from storage.record import Milestone
+from storage.record import Gap, Milestone
 
 _MEDIA = {
     "txt": "text/plain; charset=utf-8",
@@ -52,6 +52,7 @@ class ShownSegment:
     end: float
     text: str
     side: Annotated[str | None, "`left` or `right`, where the sides of a call are told apart."]
+    gap: Annotated[Gap | None, "Why there is no text though somebody speaks; `[…]` in the other forms."]
     words: Annotated[tuple[ShownWord, ...], "None where the recogniser does not tell words apart."]
 
 

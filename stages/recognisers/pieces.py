@@ -1,107 +1,122 @@
-"""From what the model hears in packed speech to pieces of text at their own places in the slice.
+"""Words in their places: from where the model puts them in a window to pieces of text in the slice."""
 
-Whisper hears packed speech as one and may join what a long silence parts, or let a piece reach over it:
-such a piece is put back on its side of the silence, or, if there is speech of it on both sides, heard again.
-It may also invent text for the silence left at an end: such text is told from speech by where it listened.
-"""
-
-import bisect
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from operator import itemgetter
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 
 from attrs import evolve, frozen
 
 from stages.media.wave64 import RATE
 from stages.recognisers.slicing import Packed, Span
 
-HOP = RATE // 100  # the step of the model's own grid, in samples
-WINDOW = 30 * RATE  # what the model hears at once
-_FASTEST = 40  # characters a second: nobody speaks so fast, a model in a loop does
-_BLIP = RATE // 10  # the two detectors differ by as much about where speech ends
+_SENTENCE_ENDS = (".", "?", "!", "…", "。", "\uff1f", "\uff01")
+_CLAUSE_ENDS = (",", ";", ":", "、", "\uff0c", "\uff1b", "\uff1a")
+_LEAST = RATE  # a piece shorter than this waits for more, unless a pause follows
+_PAUSE = 8 * RATE // 10  # ends a piece wherever it is
+_LONG = 10 * RATE  # from here on a piece ends at a comma,
+_LONGEST = 15 * RATE  # and from here on at any word
+_FAR = RATE // 2  # the two detectors differ by less about where speech is
 
 
 @frozen(kw_only=True)
-class Heard:
-    """A piece of text and where it is, in samples; `window` is where the model began to listen for it."""
+class HeardWord:
+    """A word, with its spaces as they are written, and where it is, in samples."""
 
-    window: int
     start: int
     end: int
     text: str
-    invented: bool = False
-
-
-Recognise = Callable[[Sequence[Span]], Iterable[Heard]]
+    probability: float
 
 
 @frozen(kw_only=True)
-class Hearing:
-    """How packed speech is heard: no piece on both sides of a pause of `parting_pause` samples or more.
+class Piece:
+    """A few words that belong together."""
 
-    `speech` are the bare spans of speech in the slice, without the margins of `packed`. A piece that reaches
-    at most `silent_reach` over a parting pause holds no speech there.
+    words: tuple[HeardWord, ...]
+
+    @property
+    def start(self) -> int:
+        """Where its first word begins."""
+        return self.words[0].start
+
+    @property
+    def end(self) -> int:
+        """Where its last word ends."""
+        return self.words[-1].end
+
+    @property
+    def text(self) -> str:
+        """What is said."""
+        return "".join(word.text for word in self.words).strip()
+
+
+def placed(words: Iterable[HeardWord], packed: Packed, speech: Sequence[Span]) -> list[HeardWord]:
+    """Return a window's words at their places in the slice, each in the speech it is nearest to.
+
+    What lies far from all speech was said by nobody, and is left out.
     """
-
-    packed: Packed
-    speech: Sequence[Span]
-    parting_pause: int
-    silent_reach: int
-
-    def pieces(self, recognise: Recognise) -> Iterator[Heard]:
-        """Yield what is heard, at its places in the packed speech and what is invented marked so.
-
-        `recognise` is given parts of the packed speech and returns what is in each of them.
-        """
-        stretches = self.packed.stretches(self.parting_pause)
-        whole = (0, self.packed.length)
-        for piece in recognise([whole]):
-            sides = _sides(piece, stretches, self.silent_reach)
-            if self._is_invented(piece, whole):
-                yield evolve(piece, invented=True)
-            elif len(sides) == 1:
-                yield _inside(piece, sides[0])
-            else:
-                yield from self._heard_again(piece, sides, recognise)
-
-    def _heard_again(self, piece: Heard, sides: Sequence[Span], recognise: Recognise) -> Iterator[Heard]:
-        again = [(part, _listened_to(part, sides)) for part in recognise(sides)]
-        if again and not any(self._is_invented(part, side) for part, side in again):
-            yield from (_inside(part, side) for part, side in again)
-        else:
-            yield piece  # text at a vague time is better than none
-
-    def _is_invented(self, piece: Heard, part: Span) -> bool:
-        """Whether the model listened to no speech, or says more than can be said in the time it listened."""
-        end = min(piece.window + WINDOW, part[1])
-        if len(piece.text) * RATE > _FASTEST * (end - piece.window):
-            return True
-        first, last = self.packed.place(piece.window), self.packed.place(end, is_end=True)
-        return not any(min(b, last) - max(a, first) > min(_BLIP, b - a - 1) for a, b in self.speech)
+    found = []
+    for word in words:
+        start, end = _on_one_side(word, packed)
+        near = min(speech, key=lambda span: (_apart(span, start, end), -_shared(span, start, end)))
+        if _apart(near, start, end) <= _FAR:
+            start, end = _drawn(near, start, end)
+            found.append(evolve(word, start=start, end=end, text=word.text.replace("\0", "")))
+    return found
 
 
-def tidy(pieces: Iterable[Heard], packed: Packed) -> Iterator[Heard]:
-    """Put pieces at their places in the slice: with text, in order and never overlapping."""
+def in_order(words: Iterable[HeardWord]) -> list[HeardWord]:
+    """Return words by their time, none beginning before the one before it has begun, and none overlapping."""
+    ordered: list[HeardWord] = []
     behind = 0
-    for piece in pieces:
-        text = piece.text.replace("\0", "").strip()
-        if text:
-            start = max(behind, packed.place(piece.start))
-            behind = max(start, packed.place(piece.end, is_end=True))
-            yield evolve(piece, start=start, end=behind, text=text)
+    for word in sorted(words, key=lambda word: (word.start, word.end)):
+        start = max(word.start, behind)
+        behind = max(start, word.end)
+        ordered.append(evolve(word, start=start, end=behind))
+    return ordered
 
 
-def _sides(piece: Heard, stretches: Sequence[Span], silent_reach: int) -> list[Span]:
-    """The parts of a piece in each stretch that has speech of it; at least one."""
-    parts = [(max(a, piece.start), min(b, piece.end)) for a, b in stretches]
-    spoken = [part for part in parts if part[1] - part[0] > silent_reach]
-    return spoken or [max(parts, key=lambda part: part[1] - part[0])]
+def pieces(words: Sequence[HeardWord]) -> Iterator[Piece]:
+    """Part words into pieces: at the ends of sentences, in pauses, and before a piece grows too long."""
+    piece: list[HeardWord] = []
+    for word, after in itertools.zip_longest(words, words[1:]):
+        piece.append(word)
+        if after is None or _ends(piece, after):
+            whole = Piece(words=tuple(piece))
+            if whole.text:
+                yield whole
+            piece = []
 
 
-def _listened_to(piece: Heard, parts: Sequence[Span]) -> Span:
-    """The part whose text a piece is; a part begins where the grid is nearest."""
-    return parts[max(0, bisect.bisect_right(parts, piece.window + HOP // 2, key=itemgetter(0)) - 1)]
+def _ends(piece: Sequence[HeardWord], after: HeardWord) -> bool:
+    last, seconds = piece[-1].text.rstrip(), piece[-1].end - piece[0].start
+    if after.start - piece[-1].end >= _PAUSE:
+        return True
+    if not after.text[:1].isspace() and last.isascii():
+        return False  # the middle of a word
+    ends = last.endswith(_SENTENCE_ENDS) and seconds >= _LEAST
+    return ends or (seconds >= _LONG and last.endswith(_CLAUSE_ENDS)) or seconds >= _LONGEST
 
 
-def _inside(piece: Heard, part: Span) -> Heard:
-    low, high = part
-    return evolve(piece, start=min(max(piece.start, low), high), end=min(max(piece.end, low), high))
+def _on_one_side(word: HeardWord, packed: Packed) -> Span:
+    """The word's place in the slice; over a seam, the side that has more of it."""
+    low, high = max(0, word.start), min(word.end, packed.length)
+    parts = [(max(a, low), min(b, high)) for a, b in packed.stretches(1)]
+    start, end = max(parts, key=lambda part: part[1] - part[0])
+    if start > end:  # after everything, or before it
+        start = end = min(max(low, 0), packed.length)
+    return packed.place(start), max(packed.place(start), packed.place(end, is_end=True))
+
+
+def _shared(span: Span, start: int, end: int) -> int:
+    return min(span[1], end) - max(span[0], start)
+
+
+def _apart(span: Span, start: int, end: int) -> int:
+    return max(0, span[0] - end, start - span[1])
+
+
+def _drawn(span: Span, start: int, end: int) -> Span:
+    """A word's time without the silence around speech; one beside all speech keeps its own."""
+    if _shared(span, start, end) <= 0:
+        return start, end
+    return max(start, span[0]), min(end, span[1])

@@ -23,6 +23,7 @@ class InProgress:
 
     `operation` is all that is needed to go on, as JSON; `segments` are the new ones, whose keys are the same
     when the same part is done again; `delay` is in seconds; `state` is what the recogniser last said.
+    `anew`: it begins again, and all segments there were are dropped.
     """
 
     operation: dict[str, Any]
@@ -31,6 +32,7 @@ class InProgress:
     segments: tuple[Segment, ...]
     delay: float
     state: str
+    anew: bool = False
 
 
 @frozen(kw_only=True)

@@ -48,7 +48,7 @@ def cut(samples: Samples, speech: Sequence[Span], bounds: Bounds) -> int:
         return bounds.longest
     pauses = _pauses(speech, bounds)
     if not pauses:
-        return _quietest(samples[bounds.shortest : bounds.longest]) + bounds.shortest
+        return quietest(samples[bounds.shortest : bounds.longest]) + bounds.shortest
     start, end = max(pauses, key=lambda pause: (pause[1] - pause[0], pause[0]))
     return (start + end) // 2
 
@@ -61,7 +61,7 @@ def _pauses(speech: Sequence[Span], bounds: Bounds) -> list[Span]:
     return [(a, b) for a, b in between if a < b]
 
 
-def _quietest(samples: Samples) -> int:
+def quietest(samples: Samples) -> int:
     """Return the middle of the fifth of a second with the least energy, the last of equals."""
     frames = len(samples) // _FRAME
     if frames < _QUIET_FRAMES:

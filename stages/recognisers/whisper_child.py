@@ -7,7 +7,7 @@ requests it keeps the model and nothing else, so that a record's text never depe
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -21,10 +21,13 @@ from attrs import field, frozen
 
 from stages.media.sides import mix_whole
 from stages.media.wave64 import RATE, DamagedCopy, read_sides
-from stages.recognisers.pieces import Heard, Hearing, tidy
-from stages.recognisers.slicing import Bounds, Packed, Samples, Span, cut, widened, within
+from stages.recognisers.hearing import Heard, Hearing
+from stages.recognisers.pieces import pieces
+from stages.recognisers.slicing import Bounds, Samples, Span, cut, within
+from stages.recognisers.two_sides import united, without_crosstalk
 from stages.recognisers.whisper_messages import (
     Answer,
+    Begun,
     Cut,
     Failed,
     FailureKind,
@@ -35,18 +38,23 @@ from stages.recognisers.whisper_messages import (
     request_from_json,
 )
 from stages.recognisers.whisper_model import LanguageUnknown, Model, ModelUnusable, find_speech
+from stages.recognisers.windows import windows_of
+from storage.record import Word
 
-_KEPT_PAUSE = 2 * RATE  # a shorter silence stays in what the model hears
-_MARGIN = 4 * RATE // 10  # kept around speech, so that no first or last sound is lost
-_EDGE = (
-    8 * RATE // 10
-)  # before the first word and after the last: cut closer, the model errs in them more often
-_PARTING_PAUSE = 3 * RATE  # over a longer silence no two sentences are heard as one
-_SILENT_REACH = RATE  # the margin, and as much as the model errs by
 _NO_MEMORY = ("memory", "allocate", "bad_alloc")  # native libraries say it in a plain RuntimeError
 _NICENESS = 10  # the doors and the database come first
+_SIDES = ("left", "right")
 
 Emit = Callable[[Answer], None]
+
+
+@frozen(kw_only=True)
+class Side:
+    """One side of a slice, or the whole of one without sides."""
+
+    name: str
+    samples: Samples
+    speech: list[Span]
 
 
 @frozen
@@ -60,37 +68,56 @@ class Listener:
     def answer(self, asked: SliceAsked, emit: Emit) -> None:
         """Recognise one slice; the last answer is `Finished`."""
         bounds = Bounds(shortest=round(asked.shortest * RATE), longest=round(asked.longest * RATE))
-        samples, total = read_samples(Path(asked.audio), asked.start_sample, bounds.longest + 1)
-        speech = find_speech(samples[: bounds.longest])
-        length = cut(samples, speech, bounds)
+        samples, total = read_sides(Path(asked.audio), asked.start_sample, bounds.longest + 1)
+        found = [find_speech(side[: bounds.longest]) for side in samples]
+        length = cut(mix_whole(samples), united(found), bounds)
         emit(Cut(next_sample=asked.start_sample + length, total_samples=total))
-        speech = within(speech, length)
-        emit(self._recognise(samples[:length], speech, asked, emit) if speech else _silent())
+        sides = _sides(samples[:, :length], [within(speech, length) for speech in found])
+        emit(self._recognise(sides, asked, emit) if any(side.speech for side in sides) else _silent())
 
-    def _recognise(self, samples: Samples, speech: Sequence[Span], asked: SliceAsked, emit: Emit) -> Finished:
+    def _recognise(self, sides: Sequence[Side], asked: SliceAsked, emit: Emit) -> Finished:
         model = self._model()
-        wide = widened(speech, len(samples), pause=_KEPT_PAUSE, margin=_MARGIN, edge=_EDGE)
-        packed = Packed(tuple(wide))
-        audio = packed.audio(samples)
+        emit(Begun())
         language, probability = asked.language, None
         if language is None:
-            language, probability = model.find_language(audio)
+            language, probability = model.find_language(
+                [
+                    window.audio(side.samples)
+                    for side in sides
+                    for window in windows_of(side.samples, side.speech)
+                ]
+            )
         model.check_language(language)
         recognise = partial(
-            model.recognise, audio, language=language, beam_size=asked.beam_size, hotwords=asked.hotwords
+            model.recognise,
+            language=language,
+            translate=asked.translate,
+            beam_size=asked.beam_size,
+            batch_size=asked.batch_size,
+            hotwords=asked.hotwords,
         )
-        hearing = Hearing(
-            packed=packed, speech=speech, parting_pause=_PARTING_PAUSE, silent_reach=_SILENT_REACH
-        )
-        invented: list[Heard] = []
-        for heard in tidy(_spoken(hearing.pieces(recognise), invented), packed):
-            start, end = ((asked.start_sample + place) / RATE for place in (heard.start, heard.end))
-            emit(Piece(start=start, end=end, text=heard.text))
+        heard = [
+            (
+                side.name,
+                Hearing(
+                    samples=side.samples,
+                    speech=side.speech,
+                    recognise=recognise,
+                    follows_speech=not asked.translate,
+                ).hear(),
+            )
+            for side in sides
+            if side.speech
+        ]
+        for piece in _merged(heard, asked.start_sample):
+            emit(piece)
         return Finished(
             language=language,
             probability=probability,
-            speech_seconds=sum(end - start for start, end in speech) / RATE,
-            invented=len(invented),
+            speech_seconds=sum(end - start for side in sides for start, end in side.speech) / RATE,
+            gap_seconds=sum(gap.end - gap.start for _, each in heard for gap in each.gaps) / RATE,
+            again_seconds=sum(each.again for _, each in heard) / RATE,
+            dropped=sum(each.dropped for _, each in heard),
         )
 
     def _model(self) -> Model:
@@ -99,23 +126,47 @@ class Listener:
         return self._loaded[0]
 
 
-def _spoken(pieces: Iterator[Heard], invented: list[Heard]) -> Iterator[Heard]:
-    """Pass on what was said and put the rest aside."""
-    for piece in pieces:
-        if piece.invented:
-            invented.append(piece)
-        else:
-            yield piece
+def _sides(samples: Samples, found: Sequence[list[Span]]) -> list[Side]:
+    """Return the sides of a slice, each with the speech that is its own."""
+    if len(samples) == 1:
+        return [Side(name="", samples=samples[0], speech=found[0])]
+    return [
+        Side(name=name, samples=own, speech=without_crosstalk(speech, own, other))
+        for name, own, other, speech in zip(_SIDES, samples, samples[::-1], found, strict=True)
+    ]
+
+
+def _merged(heard: Sequence[tuple[str, Heard]], first: int) -> list[Piece]:
+    """Return the pieces and gaps of all sides by their time, in seconds of the audio."""
+
+    def seconds(place: int) -> float:
+        return (first + place) / RATE
+
+    found: list[Piece] = []
+    for side, each in heard:
+        for piece in pieces(each.words):
+            words = tuple(
+                Word(
+                    start=seconds(word.start),
+                    end=seconds(word.end),
+                    text=word.text.strip(),
+                    probability=round(word.probability, 3),
+                )
+                for word in piece.words
+            )
+            start, end = seconds(piece.start), seconds(piece.end)
+            found.append(Piece(start=start, end=end, text=piece.text, words=words, side=side))
+        found += [
+            Piece(start=seconds(gap.start), end=seconds(gap.end), text="", side=side, gap=gap.why)
+            for gap in each.gaps
+        ]
+    return sorted(found, key=lambda piece: (piece.start, piece.end, piece.side))
 
 
 def _silent() -> Finished:
-    return Finished(language=None, probability=None, speech_seconds=0.0, invented=0)
-
-
-def read_samples(copy: Path, start: int, most: int) -> tuple[Samples, int]:
-    """Read `most` samples or what there is from `start` on; return their mix and the copy's whole number."""
-    samples, total = read_sides(copy, start, most)
-    return mix_whole(samples), total
+    return Finished(
+        language=None, probability=None, speech_seconds=0.0, gap_seconds=0.0, again_seconds=0.0, dropped=0
+    )
 
 
 def _failure(error: Exception) -> Failed:

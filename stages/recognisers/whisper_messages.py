@@ -7,6 +7,8 @@ from typing import Any
 from attrs import frozen
 from cattrs import Converter
 
+from storage.record import Gap, Word
+
 _converter = Converter(forbid_extra_keys=True)
 
 
@@ -14,14 +16,17 @@ _converter = Converter(forbid_extra_keys=True)
 class SliceAsked:
     """A request for the text of the slice of `audio` (a whole path) that begins at `start_sample`.
 
-    `language` is a code of Whisper's, or None to have it found; `shortest` and `longest` are in seconds.
+    `language` is a code of Whisper's, or None to have it found; `shortest` and `longest` are in seconds;
+    `batch_size` windows of speech are worked out side by side.
     """
 
     audio: str
     start_sample: int
     language: str | None
+    translate: bool
     hotwords: str
     beam_size: int
+    batch_size: int
     shortest: float
     longest: float
 
@@ -35,25 +40,36 @@ class Cut:
 
 
 @frozen(kw_only=True)
+class Begun:
+    """The model is loaded, and the work on the slice begins."""
+
+
+@frozen(kw_only=True)
 class Piece:
-    """A piece of text, in seconds from the start of the audio."""
+    """A piece of text, in seconds from the start of the audio, with its words; or the mark of a gap."""
 
     start: float
     end: float
     text: str
+    words: tuple[Word, ...] = ()
+    side: str = ""
+    gap: Gap | None = None
 
 
 @frozen(kw_only=True)
 class Finished:
     """The slice is done; `language` is what was asked, or found, or None where there was no speech.
 
-    `probability` is of a language that was found; `invented` counts pieces of text that nobody said.
+    `probability` is of a language that was found; `again_seconds` of speech were heard again, and the text of
+    so many windows was `dropped`, as nobody said it.
     """
 
     language: str | None
     probability: float | None
     speech_seconds: float
-    invented: int
+    gap_seconds: float
+    again_seconds: float
+    dropped: int
 
 
 class FailureKind(StrEnum):
@@ -74,9 +90,15 @@ class Failed:
     reason: str
 
 
-Answer = Cut | Piece | Finished | Failed
+Answer = Cut | Begun | Piece | Finished | Failed
 
-_NAMES: dict[str, type[Answer]] = {"cut": Cut, "piece": Piece, "finished": Finished, "failed": Failed}
+_NAMES: dict[str, type[Answer]] = {
+    "cut": Cut,
+    "begun": Begun,
+    "piece": Piece,
+    "finished": Finished,
+    "failed": Failed,
+}
 
 
 def request_to_json(asked: SliceAsked) -> dict[str, Any]:

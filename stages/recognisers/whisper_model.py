@@ -1,22 +1,33 @@
 """The two models a slice passes: Silero's detector of speech, and Whisper. Imported by the child alone."""
 
-import itertools
-from collections.abc import Iterator, Sequence
+import bisect
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
 
 import numpy as np
-from faster_whisper import WhisperModel
+from faster_whisper import BatchedInferencePipeline, WhisperModel
 from faster_whisper.vad import VadOptions, get_speech_timestamps
-from numpy.typing import NDArray
 
 from stages.media.wave64 import RATE
-from stages.recognisers.pieces import HOP, WINDOW, Heard
+from stages.recognisers.hearing import Manner, Window, WindowText
+from stages.recognisers.pieces import HeardWord
 from stages.recognisers.slicing import Samples, Span
 
 _PAUSE = 3 * RATE // 10  # a silence this long parts two spans of speech
-_VOTES = 3  # windows that are asked for the language
+_VOTES = 5  # windows that are asked for the language
+_HOP = RATE // 100  # the step of the model's own grid, in samples
+_LISTENS_TO = 30 * RATE
 
-Audio = NDArray[np.float32]
+# What differs from one manner to another; heard otherwise, no three words are said twice.
+_MANNERS: Final[Mapping[Manner, Mapping[str, Any]]] = MappingProxyType(
+    {
+        Manner.FIRST: {"without_timestamps": True},
+        Manner.ALONE: {"without_timestamps": False},
+        Manner.OTHERWISE: {"without_timestamps": True, "beam_size": 1, "no_repeat_ngram_size": 3},
+    }
+)
 
 
 class ModelUnusable(Exception):
@@ -37,44 +48,72 @@ class Model:
             )
         except Exception as error:  # tokenizers raises Exception itself for a file it cannot read
             raise ModelUnusable(f"the Whisper model in {folder} cannot be loaded: {error}") from error
+        self._batched = BatchedInferencePipeline(self._whisper)
 
     def check_language(self, code: str) -> None:
         """Raise `LanguageUnknown` for a language this model has never learnt."""
         if code not in self._whisper.supported_languages:
             raise LanguageUnknown(f"this Whisper model does not know the language {code!r}")
 
-    def find_language(self, speech: Audio) -> tuple[str, float]:
+    def find_language(self, windows: Sequence[Window]) -> tuple[str, float]:
         """Return the language of speech and its probability: the mean of a few windows spread over it."""
-        last = max(0, len(speech) - WINDOW)
-        starts = sorted({last * number // (_VOTES - 1) for number in range(_VOTES)})
+        spread = {(len(windows) - 1) * vote // (_VOTES - 1) for vote in range(_VOTES)}
         votes: dict[str, float] = {}
-        for start in starts:
-            _, _, said = self._whisper.detect_language(speech[start : start + WINDOW])
+        for number in sorted(spread):
+            _, _, said = self._whisper.detect_language(windows[number][:_LISTENS_TO])
             for code, probability in said:
-                votes[code] = votes.get(code, 0.0) + probability / len(starts)
+                votes[code] = votes.get(code, 0.0) + probability / len(spread)
         code = max(votes, key=lambda code: votes[code])
         return code, min(1.0, votes[code])
 
     def recognise(
-        self, speech: Audio, parts: Sequence[Span], *, language: str, beam_size: int, hotwords: str
-    ) -> Iterator[Heard]:
-        """Return the text of each part of the speech alone; the same samples give the same text."""
-        segments, _ = self._whisper.transcribe(
-            speech,
+        self,
+        windows: Sequence[Window],
+        manner: Manner,
+        *,
+        language: str,
+        translate: bool,
+        beam_size: int,
+        batch_size: int,
+        hotwords: str,
+    ) -> Iterator[WindowText]:
+        """Return the text of each window, by itself; the same windows give the same text."""
+        if not windows:
+            return
+        whole = [np.pad(window, (0, -len(window) % _HOP)) for window in windows]
+        starts = np.cumsum([0, *map(len, whole)])
+        segments, _ = self._batched.transcribe(
+            np.concatenate(whole),
             language=language,
-            beam_size=beam_size,
+            task="translate" if translate else "transcribe",
             temperature=0.0,
-            condition_on_previous_text=False,
+            word_timestamps=True,
             hotwords=hotwords or None,
-            clip_timestamps=[edge / RATE for edge in itertools.chain.from_iterable(parts)],
+            batch_size=batch_size,
+            # Half a sample more, as the seconds are rounded down to samples again.
+            clip_timestamps=[
+                {"start": (start + 0.5) / RATE, "end": (start + len(window) + 0.5) / RATE}
+                for start, window in zip(starts[:-1], windows, strict=True)
+            ],
+            **{"beam_size": beam_size, **_MANNERS[manner]},
         )
+        found: list[list[Any]] = [[] for _ in windows]
+        grid = [int(start) // _HOP for start in starts[:-1]]
         for segment in segments:
-            yield Heard(
-                window=segment.seek * HOP,
-                start=round(segment.start * RATE),
-                end=round(segment.end * RATE),
-                text=segment.text,
+            found[bisect.bisect_right(grid, segment.seek + 1) - 1].append(segment)
+        for start, said in zip(starts[:-1], found, strict=True):
+            yield WindowText(
+                words=tuple(_heard(word, int(start)) for segment in said for word in segment.words or ()),
+                sureness=min((segment.avg_logprob for segment in said), default=0.0),
+                silence=max((segment.no_speech_prob for segment in said), default=0.0),
             )
+
+
+def _heard(word: Any, start: int) -> HeardWord:  # noqa: ANN401 - the library has no types
+    first, last = round(word.start * RATE) - start, round(word.end * RATE) - start
+    return HeardWord(
+        start=max(0, first), end=max(0, first, last), text=word.word, probability=float(word.probability)
+    )
 
 
 def find_speech(samples: Samples) -> list[Span]:

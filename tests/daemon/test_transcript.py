@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.transcript import EXPORTERS, cues, json_text, plain_text, srt, tsv, vtt
-from storage.record import Segment, Word
+from storage.record import Gap, Segment, Word
 
 CLOCK = re.compile(r"(\d{2,}):([0-5]\d):([0-5]\d)([,.])(\d{3})")
 
@@ -210,7 +210,23 @@ def test_json_holds_everything_known() -> None:
                 "end": 0.9,
                 "text": " Привет.",
                 "side": None,
+                "gap": None,
                 "words": [{"start": 0.1, "end": 0.7, "text": " Привет", "probability": 0.75}],
             }
         ],
     }
+
+
+def test_speech_without_text_is_marked_in_every_form() -> None:
+    """Nobody takes a text with a hole for a whole one; a correction by its owner takes the mark's place."""
+    gap = Segment(slice=0, number=1, start=2.0, end=4.0, text="", gap=Gap.NO_TEXT)
+    segments = [segment(0.0, 1.5, "One."), gap, segment(4.2, 5.0, "Two.")]
+    assert plain_text(segments) == "One. […] Two.\n"
+    assert [(start, text) for start, _, text in read_srt(srt(segments))][1] == (2000, "[…]")
+    assert [text for _, _, text in read_vtt(vtt(segments))] == ["One.", "[…]", "Two."]
+    assert "2000\t4000\t[…]\n" in tsv(segments)
+    said = json.loads(json_text(segments, {}))
+    assert [each["gap"] for each in said["segments"]] == [None, "no_text", None]
+    assert said["text"] == "One. […] Two."
+    corrected = Segment(slice=0, number=1, start=2.0, end=4.0, text="And a half.", gap=Gap.NO_TEXT)
+    assert plain_text([corrected]) == "And a half.\n"

@@ -91,7 +91,9 @@ class Reference:
             if ended is None:
                 return LastFailure(kind=None, cause=None)
             if ended.kind != "given_back":
-                return LastFailure(kind=ended.kind, cause=ended.detail.get("cause"))
+                return LastFailure(
+                    kind=ended.kind, cause=ended.detail.get("cause"), fault=ended.detail.get("fault")
+                )
         return None
 
     def renew(self, tokens: Iterable[UUID]) -> dict[UUID, float]:
@@ -110,12 +112,13 @@ class Reference:
         """Write an end, if the claim is still its own; say so if it was written before."""
         row = self.rows.get(claim.record_id)
         held = row if row is not None and row.claim_token == claim.token else None
-        if isinstance(ending, Reached | Deferred):
-            if unsent(ending.findings):
+        findings = ending.findings if isinstance(ending, Reached | Deferred | Hopeless) else None
+        if findings is not None:
+            if unsent(findings):
                 raise DataRefused("a finding cannot be sent")
-            if held is not None and unkept(ending.findings):
+            if held is not None and unkept(findings):
                 raise DataRefused("a segment cannot be stored")
-        told = held is not None or not isinstance(ending, Reached | Deferred)
+        told = held is not None or findings is None
         if told and unstorable([detail, ending.reason if isinstance(ending, Hopeless) else ""]):
             raise DataRefused("a fact cannot be stored")
         if isinstance(ending, GivenBack):
@@ -220,7 +223,9 @@ class Reference:
                 kind = "reached"
             case Deferred(delay, findings, state):
                 kind = self._defer(row, delay, findings, state, passage.milestone_limit, by, facts)
-            case Hopeless(code, reason):
+            case Hopeless(code, reason, findings):
+                if findings is not None:
+                    row.keep(findings)
                 row.stop(code, reason, by, now)
                 row.milestone_seconds, row.wake_at = spent, None
                 facts |= {"code": str(code), "reason": reason}

@@ -95,6 +95,8 @@ class Row:
             case Advance():
                 self.operation, self.found_language = findings.operation, findings.found_language
                 self.recognised_seconds = findings.recognised_seconds
+                if findings.anew:
+                    self.segments = {}
                 whole = {segment.slice for segment in findings.segments}
                 self.segments = {key: kept for key, kept in self.segments.items() if key[0] not in whole}
                 self.segments |= {(new.slice, new.number): new for new in findings.segments}

@@ -52,6 +52,7 @@ class Settling:
             "reached": Reached(found),
             "deferred": Deferred(self.delay, found, "so far"),
             "hopeless": Hopeless(StopCode.NO_AUDIO, reason),
+            "hopeless, with findings": Hopeless(StopCode.INCOMPLETE_RECOGNITION, reason, found),
             "failed": Failed("a cause"),
             "timed_out": TimedOut("a cause"),
             "given_back": GivenBack("a cause"),

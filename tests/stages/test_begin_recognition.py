@@ -22,9 +22,11 @@ def stage(tmp_path: Path) -> BeginRecognition:
         models=tmp_path,
         threads=1,
         beam_size=5,
+        batch_size=8,
         memory_bytes=2**31,
         shortest_seconds=120,
         longest_seconds=300,
+        failures_limit=5,
     )
     return BeginRecognition(recogniser=whisper, lease_seconds=60)
 

@@ -353,6 +353,37 @@ async def test_a_hopeless_record_is_stopped_by_its_holder(queue: Queue) -> None:
     assert await queue.ask() == NoWork()
 
 
+async def test_a_hopeless_record_keeps_what_the_work_came_to(queue: Queue) -> None:
+    """All in one step: its stop, its state, its segments; a lift goes on from there."""
+    record_id = await queue.record(Milestone.TRANSCRIBE)
+    found = advance(segment(0, "so far"))
+    ending = Hopeless(StopCode.INCOMPLETE_RECOGNITION, "9 of 10 s of speech have no text", found)
+    claim = await queue.claim()
+    assert await queue.settle(claim, ending) == Settled(stopped=StopCode.INCOMPLETE_RECOGNITION)
+    row = await queue.row(record_id)
+    assert (row["stop_code"], row["operation"], row["milestone"]) == (
+        "incomplete_recognition",
+        {"slice": 1},
+        "transcribe",
+    )
+    assert [each["text"] for each in await queue.segments(record_id)] == ["so far"]
+    before = await queue.everything(record_id)
+    assert await queue.settle(claim, ending) == Settled(stopped=StopCode.INCOMPLETE_RECOGNITION)
+    assert await queue.everything(record_id) == before
+
+
+async def test_a_recognition_that_begins_anew_drops_what_there_was(queue: Queue) -> None:
+    """Also slices that it will not come to again."""
+    record_id = await queue.record(Milestone.TRANSCRIBE)
+    for found in (
+        advance(segment(0, "old"), segment(0, "older", slice_=7)),
+        evolve(advance(segment(0, "new")), anew=True),
+    ):
+        claim = await queue.claim()
+        assert await queue.settle(claim, Deferred(0.0, found, "so far")) == Settled()
+    assert [(each["slice"], each["text"]) for each in await queue.segments(record_id)] == [(0, "new")]
+
+
 async def test_a_give_back_is_uncounted_and_clears_the_delay(queue: Queue) -> None:
     """The count is what it was before the claim and the record is ready at once, also past failures."""
     for failures in (0, 1, FAILURES_LIMIT):

@@ -47,7 +47,7 @@ def usage(readiness: Readiness) -> dict[str, Any]:
 
 def _verbose(wish: Wish, readiness: Readiness, segments: Sequence[Segment]) -> dict[str, Any]:
     shown: dict[str, Any] = {
-        "task": "transcribe",
+        "task": "translate" if wish.translated else "transcribe",
         "language": readiness.found_language or readiness.asked_language or "",
         "duration": readiness.audio_seconds or 0.0,
         "text": readiness.text or "",

@@ -5,6 +5,7 @@ themselves after a timeout, is answered from the record that is there already.
 """
 
 import time
+from collections.abc import Awaitable, Callable
 from functools import partial
 from http import HTTPStatus
 from typing import Annotated, Any, Literal
@@ -56,9 +57,20 @@ class ShownModels:
 
 async def transcribe(asked: Asked) -> Response:
     """Receive a recording, wait for its text, and answer with it."""
+    return await _text_of(asked, translated=False)
+
+
+async def translate(asked: Asked) -> Response:
+    """Do the same, with the text in English."""
+    return await _text_of(asked, translated=True)
+
+
+async def _text_of(asked: Asked, *, translated: bool) -> Response:
     doors = open_doors(asked.request)
     wishes: list[Wish] = []
-    record_id = await take_in(doors, asked.account, partial(_bring, asked, wishes), same_again=True)
+    record_id = await take_in(
+        doors, asked.account, partial(_bring, asked, wishes, translated), same_again=True
+    )
     [wish] = wishes
     headers = {"Rubezh-Record": str(record_id)}
     until = trio.current_time() + doors.settings.answer_seconds
@@ -72,15 +84,6 @@ async def transcribe(asked: Asked) -> Response:
             problem.headers |= headers
             raise
     return Response(status_code=HTTPStatus.NO_CONTENT, headers=headers)  # who would read more has gone
-
-
-async def translate(_: Asked) -> Response:
-    """Say that this cannot be had, before anything is sent for nothing."""
-    detail = (
-        "No recogniser here translates; send the recording to /v1/audio/transcriptions "
-        "for its text in the language that is spoken."
-    )
-    raise Problem(HTTPStatus.BAD_REQUEST, "translation_unsupported", detail)
 
 
 async def list_models(asked: Asked) -> Response:
@@ -98,14 +101,14 @@ async def show_model(asked: Asked) -> Response:
     return JSONResponse(_model(name))
 
 
-async def _bring(asked: Asked, wishes: list[Wish], sink: Sink) -> Options:
+async def _bring(asked: Asked, wishes: list[Wish], translated: bool, sink: Sink) -> Options:  # noqa: FBT001 - bound by place
     boundary = boundary_of(asked.request.headers.get("content-type"))
     if boundary is None:
         detail = "Send the recording as multipart/form-data, its part named file, with the name of a model."
         raise Problem(HTTPStatus.BAD_REQUEST, "malformed_form", detail)
     form = Form(boundary)
     await receive_form(asked.request, form, sink, asked.doors.settings.largest_bytes)
-    wish = read_wish(form.fields, form.filename, inside_of(asked.request).models)
+    wish = read_wish(form.fields, form.filename, inside_of(asked.request).models, translated=translated)
     wishes.append(wish)
     return wish.options
 
@@ -149,13 +152,14 @@ _FORM = {
 }
 _RECORD = {"Rubezh-Record": "The record's id: whoever loses this answer asks for it there."}
 
-OPERATIONS = (
-    Operation(
+
+def _hand_in(path: str, name: str, says: str, handler: Callable[[Asked], Awaitable[Response]]) -> Operation:
+    return Operation(
         method="POST",
-        path="/v1/audio/transcriptions",
-        name="transcribe",
-        says="As OpenAI's: hand in a recording and wait for its text.",
-        handler=transcribe,
+        path=path,
+        name=name,
+        says=says,
+        handler=handler,
         body=(Content(media="multipart/form-data", shape=_FORM),),
         answers={
             200: Answer(
@@ -179,19 +183,21 @@ OPERATIONS = (
         ),
         tag="openai",
         tells="openai",
+    )
+
+
+OPERATIONS = (
+    _hand_in(
+        "/v1/audio/transcriptions",
+        "transcribe",
+        "As OpenAI's: hand in a recording and wait for its text.",
+        transcribe,
     ),
-    Operation(
-        method="POST",
-        path="/v1/audio/translations",
-        name="translate",
-        says="As OpenAI's: refused, while no recogniser here translates.",
-        handler=translate,
-        body=(Content(media="multipart/form-data", shape={"type": "object"}),),
-        body_required=False,
-        answers={},
-        problems=((400, "translation_unsupported"),),
-        tag="openai",
-        tells="openai",
+    _hand_in(
+        "/v1/audio/translations",
+        "translate",
+        "As OpenAI's: the same, with the text in English.",
+        translate,
     ),
     Operation(
         method="GET",

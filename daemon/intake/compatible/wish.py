@@ -22,10 +22,13 @@ class Wish:
     form: str = "json"
     granularities: frozenset[str] = frozenset({"segment"})
     streamed: bool = False
+    translated: bool = False
     options: Options
 
 
-def read_wish(fields: Sequence[tuple[str, str]], filename: str, models: Iterable[str]) -> Wish:
+def read_wish(
+    fields: Sequence[tuple[str, str]], filename: str, models: Iterable[str], *, translated: bool = False
+) -> Wish:
     """Return the wish in a form's fields.
 
     Fields that change nothing here (`temperature`, `chunking_strategy` and what else such clients send) are
@@ -57,12 +60,14 @@ def read_wish(fields: Sequence[tuple[str, str]], filename: str, models: Iterable
             ("filename", filename),
             ("language", given.get("language", "")),
             ("hotwords", given.get("prompt", "")),
+            ("translate", "true" if translated else ""),
         ]
     )
     return Wish(
         form=form,
         granularities=granularities or frozenset({"segment"}),
         streamed=bool(streamed),
+        translated=translated,
         options=options,
     )
 

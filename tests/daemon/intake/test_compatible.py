@@ -200,7 +200,7 @@ async def test_a_stream_tells_each_piece_and_then_the_whole(doors: Doors, nurser
 
 
 async def test_a_stop_of_the_service_ends_calls(doors: Doors, nursery: trio.Nursery) -> None:
-    """With the record's name, so that the same request goes on with it; a translation is refused at once."""
+    """With the record's name, so that the same request goes on with it; nothing new is taken."""
     answers: list[httpx.Response] = []
     nursery.start_soon(called, doors, answers)
     record_id = await its_record(doors)
@@ -212,7 +212,7 @@ async def test_a_stop_of_the_service_ends_calls(doors: Doors, nursery: trio.Nurs
     assert (answers[0].headers["retry-after"], answers[0].headers["rubezh-record"]) == ("10", str(record_id))
     async with doors.client() as client:
         answer = await client.post("/v1/audio/translations", files=FILE, data={"model": "whisper-1"})
-        assert (answer.status_code, answer.json()["error"]["code"]) == (400, "translation_unsupported")
+        assert (answer.status_code, answer.json()["error"]["code"]) == (503, "stopping")
         answer = await client.post("/v1/audio/transcriptions", content=b"x")
         assert answer.json()["error"]["code"] == "stopping"
         assert (await client.get("/v1/models/none")).json()["error"]["code"] == "model_not_found"

@@ -11,7 +11,17 @@ from storage.errors import SubmissionRefused
 def test_nothing_given_is_all_defaults() -> None:
     """And an empty text is nothing given, as browsers send every field."""
     assert read_options([]) == Options()
-    names = ("filename", "language", "title", "description", "topics", "channels", "track", "hotwords")
+    names = (
+        "filename",
+        "language",
+        "title",
+        "description",
+        "topics",
+        "channels",
+        "track",
+        "hotwords",
+        "translate",
+    )
     assert read_options([(name, "") for name in names]) == Options()
 
 

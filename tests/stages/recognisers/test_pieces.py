@@ -1,100 +1,81 @@
-"""Text is put at its own place, never over a long silence, and text nobody said is told from speech."""
-
-from collections.abc import Iterable, Sequence
+"""Words come to their own places, and pieces of text are parted where people part them."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from stages.media.wave64 import RATE
-from stages.recognisers.pieces import Heard, Hearing, tidy
-from stages.recognisers.slicing import Packed, Span
+from stages.recognisers.pieces import HeardWord, in_order, pieces, placed
+from stages.recognisers.slicing import Packed
 
 # Ten seconds of speech, a minute of silence, ten more; half a second of margin around each.
 SPEECH = [(RATE, 11 * RATE), (71 * RATE, 81 * RATE)]
 PACKED = Packed(((RATE // 2, 23 * RATE // 2), (141 * RATE // 2, 163 * RATE // 2)))
-SEAM = 11 * RATE
-HEARING = Hearing(packed=PACKED, speech=SPEECH, parting_pause=3 * RATE, silent_reach=RATE)
 
 
-def at(start: float, end: float, text: str, window: float = 0.0) -> Heard:
-    """A piece by its packed seconds."""
-    return Heard(window=round(window * RATE), start=round(start * RATE), end=round(end * RATE), text=text)
+def a_word(start: float, end: float, text: str = " word") -> HeardWord:
+    """A word by its seconds."""
+    return HeardWord(start=round(start * RATE), end=round(end * RATE), text=text, probability=0.9)
 
 
-class Model:
-    """Says what it was told to say, in order; keeps what it was asked."""
-
-    def __init__(self, *answers: Sequence[Heard]) -> None:
-        self.answers = list(answers)
-        self.asked: list[Sequence[Span]] = []
-
-    def __call__(self, parts: Sequence[Span]) -> Iterable[Heard]:
-        """Recognise."""
-        self.asked.append(parts)
-        return self.answers.pop(0)
+def seconds(words: list[HeardWord]) -> list[tuple[float, float]]:
+    """Where words are."""
+    return [(word.start / RATE, word.end / RATE) for word in words]
 
 
-def heard(model: Model) -> list[tuple[float, float, str]]:
-    """What comes out, in seconds of the slice."""
-    said = (piece for piece in HEARING.pieces(model) if not piece.invented)
-    return [(piece.start / RATE, piece.end / RATE, piece.text) for piece in tidy(said, PACKED)]
+def test_words_come_to_their_places_in_the_slice() -> None:
+    """Each on its own side of the silence, and none in the silence around speech."""
+    words = [a_word(0, 1), a_word(2, 3), a_word(11.5, 12.5), a_word(21, 22)]
+    assert seconds(placed(words, PACKED, SPEECH)) == [(1, 1.5), (2.5, 3.5), (71, 72), (80.5, 81)]
 
 
-def test_all_speech_is_heard_at_once() -> None:
-    """Each window of the model costs the same, however little is in it."""
-    model = Model([at(0, 5, "one"), at(5, 10.8, "two"), at(11, 20, "three")])
-    assert heard(model) == [(0.5, 5.5, "one"), (5.5, 11.3, "two"), (70.5, 79.5, "three")]
-    assert model.asked == [[(0, PACKED.length)]]
+def test_a_word_over_the_silence_belongs_to_the_side_that_has_more_of_it() -> None:
+    """No word lasts a minute."""
+    assert seconds(placed([a_word(10, 11.2), a_word(10.9, 12)], PACKED, SPEECH)) == [(10.5, 11), (71, 71.5)]
 
 
-def test_a_piece_that_reaches_a_little_over_a_silence_is_put_back() -> None:
-    """On either side, without hearing it again."""
-    model = Model([at(0, 11.9, "one"), at(10.2, 20, "two")])
-    assert heard(model) == [(0.5, 11.5, "one"), (70.5, 79.5, "two")]
+def test_a_word_far_from_all_speech_was_said_by_nobody() -> None:
+    """What a model says in the silence of a margin is left out."""
+    packed = Packed(((0, 20 * RATE),))
+    assert placed([a_word(15, 16)], packed, [(RATE, 2 * RATE)]) == []
+    assert seconds(placed([a_word(2.3, 2.6)], packed, [(RATE, 2 * RATE)])) == [(2.3, 2.6)]
 
 
-def test_text_joined_over_a_silence_is_heard_again_on_each_side() -> None:
-    """The two sides come out with times of their own."""
-    joined = at(8, 14, "before and after")
-    model = Model([joined], [at(8, 10, "before", window=8), at(11.2, 14, "after", window=11)])
-    assert heard(model) == [(8.5, 10.5, "before"), (70.7, 73.5, "after")]
-    assert model.asked[1] == [(8 * RATE, SEAM), (SEAM, 14 * RATE)]
+def test_a_piece_ends_with_its_sentence_in_a_pause_or_before_it_grows_too_long() -> None:
+    """And a comma is enough where it is long."""
+    sentence = [a_word(0, 1, " One"), a_word(1, 2, " two."), a_word(2, 3, " Three"), a_word(5, 6, " four")]
+    assert [piece.text for piece in pieces(sentence)] == ["One two.", "Three", "four"]
+    endless = [a_word(n, n + 1, " on" if n != 11 else " on,") for n in range(40)]
+    assert [len(piece.words) for piece in pieces(endless)] == [12, 15, 13]
 
 
-def test_text_that_cannot_be_heard_apart_is_kept() -> None:
-    """Text at a vague time is better than none."""
-    for again in ([], [at(8, 10, "loop " * 100, window=8)]):
-        assert heard(Model([at(8, 14, "before and after")], again)) == [(8.5, 73.5, "before and after")]
+def test_no_piece_ends_inside_a_word() -> None:
+    """A model parts `3.14` and `don't`; what stands close together stays together."""
+    words = [a_word(0, 1, " It's"), a_word(1, 2, " 3."), a_word(2, 3, "14")]
+    assert [piece.text for piece in pieces(words)] == ["It's 3.14"]
 
 
-def test_text_for_the_silence_that_is_left_at_an_end_is_invented() -> None:
-    """The model listened to the margin after the last word and to nothing else."""
-    pieces = list(HEARING.pieces(Model([at(0, 5, "one"), at(21.4, 22, "Thank you.", window=21.4)])))
-    assert [piece.invented for piece in pieces] == [False, True]
-
-
-def test_more_than_anybody_can_say_is_invented() -> None:
-    """Six hundred letters in a second are a model that runs in a circle."""
-    pieces = list(HEARING.pieces(Model([at(20, 21, "I'm sorry, " * 56, window=20)])))
-    assert [piece.invented for piece in pieces] == [True]
-
-
-@given(
-    st.lists(
-        st.builds(
-            Heard,
-            window=st.just(0),
-            start=st.integers(-RATE, 40 * RATE),
-            end=st.integers(-RATE, 40 * RATE),
-            text=st.text(max_size=5),
-        )
-    )
+WORDS = st.lists(
+    st.builds(
+        HeardWord,
+        start=st.integers(-RATE, 40 * RATE),
+        end=st.integers(-RATE, 40 * RATE),
+        text=st.text(max_size=5),
+        probability=st.just(0.5),
+    ),
+    max_size=30,
 )
-def test_pieces_come_out_in_order_and_inside_whatever_the_model_says(pieces: list[Heard]) -> None:
+
+
+@given(WORDS)
+def test_pieces_come_out_in_order_and_inside_whatever_the_model_says(words: list[HeardWord]) -> None:
     """They never overlap, end before they start, leave the slice, are empty, or hold a NUL."""
-    out = list(tidy(pieces, PACKED))
-    edges = [edge for piece in out for edge in (piece.start, piece.end)]
+    ordered = in_order(placed(words, PACKED, SPEECH))
+    edges = [edge for word in ordered for edge in (word.start, word.end)]
     assert edges == sorted(edges)
-    assert all(PACKED.spans[0][0] <= edge <= PACKED.spans[-1][1] or edge == 0 for edge in edges)
+    assert all(PACKED.spans[0][0] <= edge <= PACKED.spans[-1][1] for edge in edges)
+    out = list(pieces(ordered))
     assert all(piece.text.strip() == piece.text != "" and "\0" not in piece.text for piece in out)
-    assert len(out) == sum(bool(piece.text.replace("\0", "").strip()) for piece in pieces)
+    assert sum(len(piece.words) for piece in out) <= len(ordered)
+    assert "".join(piece.text for piece in out).split() == [
+        part for piece in out for part in piece.text.split()
+    ] or all(piece.start <= piece.end for piece in out)
