@@ -241,7 +241,7 @@ MUTANTS: Final = (
     Mutant(
         "a suspended process sweeps what the next holder has made",
         "tests/daemon/test_workplace.py::test_a_suspended_process_sweeps_nothing_of_the_next_holder",
-        (Edit("storage/audio.py", "        if time.monotonic() >= until:", "        if False:"),),
+        (Edit("storage/audio.py", "if time.monotonic() >= until:", "if False:"),),
     ),
     Mutant(
         "a program that vanishes in a transaction keeps its record locked",
