@@ -23,6 +23,7 @@ from daemon.catalogue import message_id
 from daemon.journald import JOURNAL, JournalSocket, encode, is_stderr_the_journal
 from daemon.lines import lines_to
 from daemon.outlet import Outlet, Sink
+from daemon.repeats import Repeats
 from daemon.wording import hide_secrets, other_facts, printable, word_facts
 
 Style = Literal["auto", "journal", "console", "json"]
@@ -137,18 +138,30 @@ def in_colour(entry: Mapping[str, Any]) -> bytes:
 
 
 class _Library(logging.Handler):
-    """Says what a library logs by Python's own means."""
+    """Says what a library logs by Python's own means; the same words again only once a minute.
+
+    A machine out of descriptors, say, is told ten times a second by each listener.
+    """
+
+    def __init__(self, level: int) -> None:
+        super().__init__(level)
+        self._repeats = Repeats()
 
     def emit(self, record: logging.LogRecord) -> None:
         """Say it as an event of ours; what cannot be worded goes to stderr, as logging has it."""
         level = max(known for known in _KNOWN_LEVELS if known <= record.levelno)
         try:
+            said = record.getMessage()
+            repeated = self._repeats.heard((record.name, level, said), time.monotonic())
+            if repeated is None:
+                return
             structlog.get_logger().log(
                 level,
                 "library.warned",
                 library=record.name,
-                said=record.getMessage(),
+                said=said,
                 exc_info=record.exc_info,
+                **({"repeated": repeated} if repeated else {}),
             )
         except Exception:  # noqa: BLE001 - a library must not fail over a log entry of its own
             self.handleError(record)

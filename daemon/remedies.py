@@ -123,7 +123,10 @@ REMEDIES: Final[Mapping[str, str]] = MappingProxyType(
             "See why journald was slow or away. What happened to a record is also in its history: "
             "rubezh records events ID."
         ),
-        "library.warned": "Its own words are in the entry. Nothing to do unless it repeats.",
+        "library.warned": (
+            "Its own words are in the entry; the same within a minute is counted in the next one's repeated. "
+            "Nothing to do unless it goes on; for 'Too many open files' raise LimitNOFILE= of the unit."
+        ),
     }
 )
 

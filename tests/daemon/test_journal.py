@@ -423,6 +423,26 @@ def test_a_librarys_warning_is_an_entry_of_ours(lines: io.TextIOWrapper) -> None
     assert second["level"] == "error"
 
 
+def test_a_library_that_repeats_itself_floods_no_log(
+    lines: io.TextIOWrapper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same words are told once a minute, with how often they came; other words at once."""
+    now = [1000.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    configure("json", "info", stream=lines)
+    for _ in range(5):
+        logging.getLogger("trio.serve_listeners").error("accept returned %s", "EMFILE")
+    logging.getLogger("trio.serve_listeners").error("accept returned %s", "ENFILE")
+    now[0] += 61
+    logging.getLogger("trio.serve_listeners").error("accept returned %s", "EMFILE")
+    told = [json.loads(line) for line in said(lines).splitlines()]
+    assert [(entry["said"][-6:], entry.get("repeated")) for entry in told] == [
+        ("EMFILE", None),
+        ("ENFILE", None),
+        ("EMFILE", 4),
+    ]
+
+
 # Secrets
 
 SECRET = "rbz_" + "Ab1-_" * 8 + "xyz"
