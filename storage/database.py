@@ -32,8 +32,9 @@ open_loop = trio_asyncio.open_loop
 # imported psycopg earlier than us got the one that knows nothing of Trio.
 psycopg.waiting.get_running_loop = asyncio.get_running_loop  # type: ignore[attr-defined]  # not exported
 
-# The pool warns of each attempt to connect; whoever asks us for a connection is told, and tells it once.
-logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
+# The pool warns of each attempt to connect, the driver of each call that a frozen server does not let go of;
+# whoever asks us for a connection or an answer is told, and tells it once.
+logging.getLogger("psycopg").setLevel(logging.ERROR)
 
 Connection = AsyncConnection[TupleRow]
 CallEnded = Callable[[str, float], None]

@@ -516,6 +516,21 @@ async def test_a_server_that_says_nothing_any_more_is_not_listened_to_for_ever(
                 os.kill(server["pid"], signal.SIGCONT)
 
 
+async def test_a_frozen_server_is_told_by_the_call_s_error_alone(
+    dsn: str, loop: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What the driver would say of each call it could not take back is no news to whoever made the call."""
+    async with open_database(dsn, pool_size=1, call_seconds=1, statement_seconds=1, listen=False) as database:
+        (server,) = await ask(database, "SELECT pg_backend_pid() AS pid")
+        os.kill(server["pid"], signal.SIGSTOP)
+        try:
+            with pytest.raises(DatabaseUnavailable, match="within 1 s"):
+                await ask(database, "SELECT 1")
+        finally:
+            os.kill(server["pid"], signal.SIGCONT)
+    assert caplog.records == []
+
+
 async def test_hearing_ends_with_its_cancel(database: Database) -> None:
     """No session listens on after the one who heard has gone."""
     started = trio.Event()
