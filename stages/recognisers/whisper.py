@@ -5,7 +5,7 @@ from typing import Any
 
 import structlog
 import trio
-from attrs import frozen
+from attrs import define, field, frozen
 
 from stages.media.wave64 import RATE, read_header
 from stages.recognisers.models import distrust_model, find_model
@@ -111,20 +111,12 @@ class Whisper:
             longest=planned.longest,
         )
         recipe = self._recipe(await self._find_model())
-        try:
-            async with tools.children.borrowed(self.name, recipe) as child:
-                heard = await self._recognise(child, asked)
-        except ChildDied as death:
-            death.fault = _fault(asked, Gap.CRASHED)
-            raise
-        match heard:
-            case SliceText():
-                _tell(record, now, heard)
-                return with_slice(record, now, heard)
-            case Failed(kind=FailureKind.LANGUAGE):
-                return Hopeless(StopCode.RECOGNISER_REFUSED, heard.reason)
-            case Failed():
-                raise _failed(asked, heard.reason)
+        async with tools.children.borrowed(self.name, recipe) as child:
+            heard = await self._recognise(child, asked)
+        if isinstance(heard, Failed):
+            return Hopeless(StopCode.RECOGNISER_REFUSED, heard.reason)
+        _tell(record, now, heard)
+        return with_slice(record, now, heard)
 
     def time_limit(self, record: Record) -> float:  # noqa: ARG002 - a slice is bounded, however long its record
         """Return the seconds one slice may take, and a model that is made first."""
@@ -163,29 +155,43 @@ class Whisper:
 
     async def _recognise(self, child: Child, asked: SliceAsked) -> SliceText | Failed:
         """Have the child do a slice; what is raised from here costs the child its life."""
-        cut: Cut | None = None
-        pieces: list[Piece] = []
+        so_far = _SoFar()
         with trio.move_on_after(_START_SECONDS) as patience:
-            await child.send(request_to_json(asked))
-            while True:
-                match answer := answer_from_json(await child.receive()):
-                    case Cut():
-                        cut = answer
-                        patience.deadline = trio.current_time() + _LOAD_SECONDS
-                    case Begun():
-                        seconds = (cut.next_sample - asked.start_sample) / RATE if cut else 0.0
-                        patience.deadline = trio.current_time() + self._budget(seconds)
-                    case Piece():
-                        pieces.append(answer)
-                    case SliceFinished():
-                        if cut is None or cut.next_sample <= asked.start_sample < cut.total_samples:
-                            raise _failed(asked, "the recogniser did not move on")
-                        return SliceText(cut=cut, pieces=tuple(pieces), finished=answer)
-                    case Failed(kind=FailureKind.LANGUAGE):
-                        return answer
-                    case Failed():
-                        raise await self._error_of(answer, asked)
-        raise _failed(asked, "it took longer than it may, and was ended", Gap.TOO_SLOW)
+            try:
+                await child.send(request_to_json(asked))
+                while (end := await self._hear(child, asked, so_far, patience)) is None:
+                    pass
+            except ChildDied as death:
+                if so_far.is_begun:  # before that it had nothing of the audio
+                    death.fault = _fault(asked, Gap.CRASHED)
+                raise
+            return end
+        kind = Gap.TOO_SLOW if so_far.is_begun else None
+        raise _failed(asked, "it took longer than it may, and was ended", kind)
+
+    async def _hear(
+        self, child: Child, asked: SliceAsked, so_far: "_SoFar", patience: trio.CancelScope
+    ) -> SliceText | Failed | None:
+        """Take one answer; None while there is no end."""
+        match answer := answer_from_json(await child.receive()):
+            case Cut():
+                so_far.cut = answer
+                patience.deadline = trio.current_time() + _LOAD_SECONDS
+            case Begun():
+                so_far.is_begun = True
+                patience.deadline = trio.current_time() + self._budget(so_far.seconds_from(asked))
+            case Piece():
+                so_far.pieces.append(answer)
+            case SliceFinished():
+                cut = so_far.cut
+                if cut is None or cut.next_sample <= asked.start_sample < cut.total_samples:
+                    raise _failed(asked, "the recogniser did not move on", Gap.FAILED)
+                return SliceText(cut=cut, pieces=tuple(so_far.pieces), finished=answer)
+            case Failed(kind=FailureKind.LANGUAGE):
+                return answer
+            case Failed():
+                raise await self._error_of(answer, asked)
+        return None
 
     async def _error_of(self, answer: Failed, asked: SliceAsked) -> RubezhError:
         """Return what a child's failure is to us."""
@@ -194,14 +200,29 @@ class Whisper:
                 await trio.to_thread.run_sync(distrust_model, self.model, self.models)
                 return MeansAway(f"{answer.reason}; {self._remedy}")
             case FailureKind.MEMORY:
-                return _failed(asked, f"{answer.reason}; {self._remedy}")
+                return _failed(asked, f"{answer.reason}; {self._remedy}", Gap.FAILED)
+            case FailureKind.AUDIO:  # a disk or a copy that cannot be read: nothing to be made smaller for
+                return _failed(asked, answer.reason, None)
             case _:
-                return _failed(asked, answer.reason)
+                return _failed(asked, answer.reason, Gap.FAILED)
 
 
-def _failed(asked: SliceAsked, reason: str, kind: Gap = Gap.FAILED) -> SliceFailed:
+@define
+class _SoFar:
+    """What a child has said of a slice that is not over."""
+
+    cut: Cut | None = None
+    is_begun: bool = False
+    pieces: list[Piece] = field(factory=list)
+
+    def seconds_from(self, asked: SliceAsked) -> float:
+        """Return how long the slice is."""
+        return 0.0 if self.cut is None else (self.cut.next_sample - asked.start_sample) / RATE
+
+
+def _failed(asked: SliceAsked, reason: str, kind: Gap | None) -> SliceFailed:
     error = SliceFailed(f"the slice at {asked.start_sample / RATE:.1f} s was not recognised: {reason}")
-    error.fault = _fault(asked, kind)
+    error.fault = None if kind is None else _fault(asked, kind)
     return error
 
 

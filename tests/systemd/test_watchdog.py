@@ -20,7 +20,7 @@ def test_s_o31_a_part_that_hangs_ends_in_a_restart(house: House, kind: str, sile
     house.start()
     began = len(house.said("watchdog.withheld"))
     if silent in (None, "worker"):
-        house.submit(house.token(kind))
+        house.hand_in(house.token(kind))
     until(40, house.restarts, "systemd starts it again")
     told = house.machine.journal("--unit", UNIT, "_PID=1")
     assert any("Watchdog timeout" in str(entry["MESSAGE"]) for entry in told)

@@ -188,3 +188,15 @@ async def test_a_short_recording_of_which_half_is_lost_is_stopped(
     ended = await Case(tmp_path, children, 30, crashes=[5]).run()
     assert ended.stop is not None
     assert ended.stop.reason == "20 of 30 s of speech have no text"
+
+
+async def test_what_is_not_the_audios_fault_gives_nothing_up(children: ChildPool, tmp_path: Path) -> None:
+    """A child that dies before it has begun, or a copy that cannot be read: no word for the next attempt."""
+    case = Case(tmp_path, children, 30)
+    operation = await case.whisper.begin(a_record(), case.tools)
+    assert isinstance(operation, dict)
+    for trouble in ("dies_first", "unreadable"):
+        case.trouble(30, **{trouble: [1]})
+        with pytest.raises(StageFailed) as failed:
+            await case.whisper.advance(evolve(a_record(), failures=1), operation, case.tools)
+        assert failed.value.fault is None

@@ -15,6 +15,8 @@ from stages.recognisers.whisper_messages import (
     Answer,
     Begun,
     Cut,
+    Failed,
+    FailureKind,
     Finished,
     Piece,
     answer_to_json,
@@ -29,6 +31,11 @@ def main() -> None:
         asked = request_from_json(json.loads(line))
         start = asked.start_sample // RATE
         end = min(start + int(asked.longest), troubles["whole"])
+        if troubles.get("dies_first"):
+            sys.exit(1)
+        if troubles.get("unreadable"):
+            say(Failed(kind=FailureKind.AUDIO, reason="the disk cannot be read"))
+            continue
         say(Cut(next_sample=end * RATE, total_samples=troubles["whole"] * RATE))
         say(Begun())
         for second in range(start, end):
