@@ -5,6 +5,8 @@ Past 4 GiB, which is 37 hours, or 18 of a call, a WAV cannot tell its own length
 of the answer. The listening copy, a tenth of it, follows when it is made.
 """
 
+import errno
+import os
 import struct
 from http import HTTPStatus
 from pathlib import Path
@@ -99,15 +101,21 @@ async def _listening_copy(asked: Asked, readiness: Readiness) -> tuple[Bytes, st
     if listening.path is None or listening.media is None:
         raise _unmade(listening)
     path = store.path(listening.path)
-    try:
-        size = (await store.in_thread(path.stat)).st_size
-    except FileNotFoundError:
-        if Path(listening.path).parent.name == str(readiness.id):
-            raise  # the source itself: that is not ours to make again
+    size = await store.in_thread(_size_of, path)
+    if size is None:
+        if Path(listening.path).parent.name == str(readiness.id):  # the source itself: not ours to make again
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
         await make_again(database, readiness.id, listening.path)
-        raise _unmade(listening) from None
+        raise _unmade(listening)
     making = Path(listening.path).parent.name  # of a source that is its own copy: the record
     return Bytes(path=path, length=size), listening.media, f'"{making}.{_LISTENING}"'
+
+
+def _size_of(path: Path) -> int | None:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return None
 
 
 def _unmade(listening: Listening) -> Problem:
