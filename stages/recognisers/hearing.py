@@ -20,6 +20,7 @@ from storage.record import Gap
 
 _AGAIN_SECONDS, _AGAIN_SHARE = 60, 0.5  # at the most so much speech of a slice is heard again in one manner
 _NO_SPEECH, _UNSURE, _GUESS = 0.6, -1.0, -1.5  # the model's own doubt, as its makers use it
+_DRAWN_OUT = 3 * RATE // 2  # so much of a hole may be the rest of a word that is there already
 _AROUND = RATE // 4  # heard with a hole, so that its first and last sounds are whole
 
 
@@ -112,9 +113,10 @@ class Hearing:
         new = [word for word in heard if hole[0] <= (word.start + word.end) // 2 < hole[1]]
         fresh = self._without_echo(new, hole)
         self._words += fresh
-        if new and not fresh:
+        inside = within(self.speech, *hole)
+        if new and not fresh and length(inside) <= _DRAWN_OUT:
             return []  # a word that is drawn out, and nothing else
-        return self._left(within(self.speech, *hole))
+        return self._left(inside)
 
     def _left(self, speech: Sequence[Span]) -> list[Span]:
         if self.follows_speech:

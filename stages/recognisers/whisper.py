@@ -190,21 +190,21 @@ class Whisper:
             case Failed(kind=FailureKind.LANGUAGE):
                 return answer
             case Failed():
-                raise await self._error_of(answer, asked)
+                raise await self._error_of(answer, asked, Gap.FAILED if so_far.is_begun else None)
         return None
 
-    async def _error_of(self, answer: Failed, asked: SliceAsked) -> RubezhError:
-        """Return what a child's failure is to us."""
+    async def _error_of(self, answer: Failed, asked: SliceAsked, kind: Gap | None) -> RubezhError:
+        """Return what a child's failure is to us; of that `kind` where the audio may be behind it."""
         match answer.kind:
             case FailureKind.MODEL:
                 await trio.to_thread.run_sync(distrust_model, self.model, self.models)
                 return MeansAway(f"{answer.reason}; {self._remedy}")
             case FailureKind.MEMORY:
-                return _failed(asked, f"{answer.reason}; {self._remedy}", Gap.FAILED)
+                return _failed(asked, f"{answer.reason}; {self._remedy}", kind)
             case FailureKind.AUDIO:  # a disk or a copy that cannot be read: nothing to be made smaller for
                 return _failed(asked, answer.reason, None)
             case _:
-                return _failed(asked, answer.reason, Gap.FAILED)
+                return _failed(asked, answer.reason, kind)
 
 
 @define

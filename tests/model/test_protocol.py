@@ -19,7 +19,7 @@ from tests.model.subjects import Subject, World
 
 STEPS = 50
 USUAL = settings(
-    max_examples=100,
+    max_examples=200,
     stateful_step_count=STEPS,
     deadline=None,
     derandomize=True,

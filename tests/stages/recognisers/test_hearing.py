@@ -124,3 +124,21 @@ def test_a_translation_is_there_or_not(lost: set[int]) -> None:
     words, gaps, _ = hear(Model(dict.fromkeys(Manner, lost)), follows_speech=False)
     assert (words == ALL) == (not lost)
     assert bool(gaps) == bool(lost)
+
+
+@pytest.mark.parametrize(("seconds", "gaps"), [(1, 0), (6, 1)])
+def test_a_word_that_is_drawn_out_closes_no_long_hole(seconds: int, gaps: int) -> None:
+    """Heard again there is but the word beside it: a moment is its end, six seconds are lost speech."""
+    speech = [(0, (1 + seconds) * RATE)]
+
+    class Drawn(Model):
+        def __call__(self, windows: Sequence[Window], manner: Manner) -> Iterator[WindowText]:
+            for window in windows:
+                end = len(window) if manner is not Manner.FIRST else (1 + seconds) * RATE
+                word = HeardWord(start=0, end=end, text=" so", probability=0.9)
+                yield WindowText(words=(word,), sureness=-0.2, silence=0.1)
+
+    hearing = Hearing(samples=samples(SPEECH), speech=speech, recognise=Drawn({}))
+    heard = hearing.hear()
+    assert len(heard.gaps) == gaps
+    assert {word.text for word in heard.words} == {" so"}

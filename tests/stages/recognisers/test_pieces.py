@@ -76,6 +76,4 @@ def test_pieces_come_out_in_order_and_inside_whatever_the_model_says(words: list
     out = list(pieces(ordered))
     assert all(piece.text.strip() == piece.text != "" and "\0" not in piece.text for piece in out)
     assert sum(len(piece.words) for piece in out) <= len(ordered)
-    assert "".join(piece.text for piece in out).split() == [
-        part for piece in out for part in piece.text.split()
-    ] or all(piece.start <= piece.end for piece in out)
+    assert all(piece.start <= piece.end for piece in out)

@@ -191,11 +191,11 @@ async def test_a_short_recording_of_which_half_is_lost_is_stopped(
 
 
 async def test_what_is_not_the_audios_fault_gives_nothing_up(children: ChildPool, tmp_path: Path) -> None:
-    """A child that dies before it has begun, or a copy that cannot be read: no word for the next attempt."""
+    """A child that ends or lacks memory before it begins, a copy that cannot be read: no word of it."""
     case = Case(tmp_path, children, 30)
     operation = await case.whisper.begin(a_record(), case.tools)
     assert isinstance(operation, dict)
-    for trouble in ("dies_first", "unreadable"):
+    for trouble in ("dies_first", "unreadable", "too_small"):
         case.trouble(30, **{trouble: [1]})
         with pytest.raises(StageFailed) as failed:
             await case.whisper.advance(evolve(a_record(), failures=1), operation, case.tools)

@@ -36,6 +36,9 @@ def main() -> None:
         if troubles.get("unreadable"):
             say(Failed(kind=FailureKind.AUDIO, reason="the disk cannot be read"))
             continue
+        if troubles.get("too_small"):
+            say(Failed(kind=FailureKind.MEMORY, reason="the model does not fit"))
+            continue
         say(Cut(next_sample=end * RATE, total_samples=troubles["whole"] * RATE))
         say(Begun())
         for second in range(start, end):
