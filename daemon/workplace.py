@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 import trio
 from attrs import frozen
 
-from stages.stage import Children, Tools
+from stages.stage import Children, Quotas, Tools
 from storage.audio import Store
 from storage.claim import Claim
 from storage.record import Record
@@ -17,10 +17,11 @@ from storage.record import Record
 
 @frozen(kw_only=True)
 class Workplace:
-    """The store and the children of this process."""
+    """The store and the children of this process, and the quotas of all."""
 
     store: Store
     children: Children
+    quotas: Quotas
 
     @asynccontextmanager
     async def tools(
@@ -40,6 +41,7 @@ class Workplace:
                 audio=None if record.audio_path is None else self.store.path(record.audio_path),
                 folder=folder,
                 children=self.children,
+                quotas=self.quotas,
                 token=claim.token,
                 last_fault=last_fault,
             )

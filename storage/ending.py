@@ -57,9 +57,13 @@ class TimedOut:
 
 @frozen
 class GivenBack:
-    """The service's own stop ended the attempt: uncounted, no verdict."""
+    """Uncounted, no verdict: the service's own stop ended the attempt, or nothing could be tried.
+
+    The second is for want of what all records share, a quota; `delay` is in how many seconds there is some.
+    """
 
     why: str
+    delay: float = 0.0
 
 
 Ending = Reached | Deferred | Hopeless | Failed | TimedOut | GivenBack | ClaimLost

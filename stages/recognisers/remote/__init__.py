@@ -1,0 +1,1 @@
+"""What all recognisers elsewhere have in common: how they are called, and what their answers mean."""
