@@ -137,7 +137,7 @@ def test_s_w22_a_conflict_shows_both_versions(house: House, anna: Person) -> Non
     page = opened(house, anna, record_id)
     line = page.locator(".line").first
     line.locator(".fix").click()
-    holds(page, "document.querySelector('.fixing textarea').value !== ''")
+    expect(page.locator(".fixing textarea")).not_to_have_value("")
     line.locator("textarea").fill("My words.")
     page.locator("[data-about] summary").click()
     page.fill("#f-title", "My title")
@@ -164,7 +164,7 @@ def test_s_w21_what_is_written_outlives_the_session_and_a_reload(house: House, a
     page = opened(house, anna, record_id)
     line = page.locator(".line").first
     line.locator(".fix").click()
-    holds(page, "document.querySelector('.fixing textarea').value !== ''")
+    expect(page.locator(".fixing textarea")).not_to_have_value("")
     line.locator("textarea").fill("Written before the end.")
 
     async def over(database: Database) -> str:

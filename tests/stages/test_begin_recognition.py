@@ -7,6 +7,8 @@ import pytest
 from daemon.children import open_children
 from stages.begin_recognition import BeginRecognition
 from stages.recognisers.whisper import Whisper
+from stages.recognisers.whisper_operation import begun
+from stages.recognisers.whisper_operation import written as as_state
 from stages.stage import Hopeless, Reached
 from storage.errors import MeansAway
 from storage.record import Milestone, OperationBegun, StopCode
@@ -36,7 +38,7 @@ async def test_an_operation_begins_at_the_first_sample(stage: BeginRecognition, 
     copy = written(tmp_path / "audio.w64", silence(3))
     async with open_children(cpu_threads=1) as children:
         outcome = await stage.work(a_record(), a_workplace(copy, children))
-    operation = {"next_sample": 0, "slice": 0, "total_samples": 48_000, "language": None}
+    operation = as_state(begun(48_000))
     assert outcome == Reached(OperationBegun(recogniser="whisper", operation=operation))
 
 
