@@ -63,7 +63,6 @@ EVENTS: Final[Mapping[str, str]] = MappingProxyType(
         "record.timed_out": "an attempt took longer than it may and was ended; it counts as a failure",
         "record.cleanup_failed": "an attempt was over and its cleaning up failed; its end stands",
         "record.given_back": "an attempt was cut off by the stop of the service and is not counted",
-        "record.put_off": "a quota that all records share left nothing for this one; it waits uncounted",
         "record.stopped": "the record is out of work until a person lifts its stop flag",
         "record.lifted": "a person lifted the stop flag: the record is ready for work again",
         "record.deleted": "a person deleted the record; it can be had back for some days",

@@ -18,7 +18,6 @@ from daemon.listening_copies import ListeningCopies
 from daemon.metrics import Metrics
 from daemon.outage import Outage
 from daemon.owed import Debts
-from daemon.quotas import SharedQuotas
 from daemon.settings import Settings
 from daemon.status import sentence_of
 from daemon.stop import Stop
@@ -106,7 +105,7 @@ def parts_of(ground: Ground, children: Children) -> Parts:
         claims=claims,
         line=ground.line,
         lanes=lanes,
-        workplace=Workplace(store=ground.store, children=children, quotas=SharedQuotas(ground.database)),
+        workplace=Workplace(store=ground.store, children=children),
         settings=ground.settings.work,
         stop=ground.stop,
         outage=outage,

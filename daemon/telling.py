@@ -38,8 +38,6 @@ def tell(ending: Ending, settled: Settled, stage: Stage, record: Record) -> None
             log.error("record.stopped", code=str(code), reason=reason)
         case TimedOut(cause):
             log.warning("record.timed_out", reason=cause, failures=record.failures)
-        case GivenBack(why, delay) if delay > 0:
-            log.debug("record.put_off", delay_seconds=delay, reason=why)
         case GivenBack(why):
             log.info("record.given_back", reason=why)
         case Failed() | ClaimLost():
@@ -52,12 +50,10 @@ def facts_of(ending: Ending, stage: Stage, seconds: float) -> dict[str, object]:
     """Return what the event of this end keeps."""
     facts: dict[str, object] = {"stage": stage.name, "seconds": round(seconds, 3)}
     match ending:
-        case Failed(cause) | TimedOut(cause):
+        case Failed(cause) | TimedOut(cause) | GivenBack(cause):
             facts["cause"] = cause
             if isinstance(ending, Failed) and ending.fault is not None:
                 facts["fault"] = ending.fault
-        case GivenBack(cause, delay):
-            facts |= {"cause": cause, "delay": delay} if delay > 0 else {"cause": cause}
         case Deferred(delay, _, state):
             facts |= {"delay": delay, "state": state}
         case Hopeless() | Reached() | ClaimLost():

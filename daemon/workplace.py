@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 import trio
 from attrs import frozen
 
-from stages.stage import Children, Quotas, Tools
+from stages.stage import Children, Tools
 from storage.audio import Store
 from storage.claim import Claim
 from storage.record import Record
@@ -17,11 +17,10 @@ from storage.record import Record
 
 @frozen(kw_only=True)
 class Workplace:
-    """The store and the children of this process, and the quotas of all."""
+    """The store and the children of this process."""
 
     store: Store
     children: Children
-    quotas: Quotas
 
     @asynccontextmanager
     async def tools(
@@ -41,7 +40,6 @@ class Workplace:
                 audio=None if record.audio_path is None else self.store.path(record.audio_path),
                 folder=folder,
                 children=self.children,
-                quotas=self.quotas,
                 token=claim.token,
                 last_fault=last_fault,
             )

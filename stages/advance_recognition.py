@@ -3,7 +3,7 @@
 from attrs import field, frozen
 
 from stages.recognisers.recogniser import Finished, InProgress, Recogniser
-from stages.stage import Deferred, GivenBack, Hopeless, Outcome, Reached, Tools
+from stages.stage import Deferred, Hopeless, Outcome, Reached, Tools
 from storage.errors import StageFailed
 from storage.record import Advance, Milestone, Record
 
@@ -46,7 +46,7 @@ class AdvanceRecognition:
                 return Deferred(step.delay, _findings(step), step.state)
             case Finished():
                 return Reached(_findings(step))
-            case Hopeless() | GivenBack():
+            case Hopeless():
                 return step
 
     async def check_means(self) -> None:

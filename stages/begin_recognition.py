@@ -3,7 +3,7 @@
 from attrs import field, frozen
 
 from stages.recognisers.recogniser import Recogniser
-from stages.stage import GivenBack, Hopeless, Outcome, Reached, Tools
+from stages.stage import Hopeless, Outcome, Reached, Tools
 from storage.record import Milestone, OperationBegun, Record
 
 
@@ -33,7 +33,7 @@ class BeginRecognition:
     async def work(self, record: Record, tools: Tools) -> Outcome:
         """Begin the operation."""
         begun = await self.recogniser.begin(record, tools)
-        if isinstance(begun, Hopeless | GivenBack):
+        if isinstance(begun, Hopeless):
             return begun
         return Reached(OperationBegun(recogniser=self.recogniser.name, operation=begun))
 

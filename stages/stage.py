@@ -12,22 +12,19 @@ from uuid import UUID
 
 from attrs import frozen
 
-from storage.ending import Deferred, GivenBack, Hopeless, Reached
+from storage.ending import Deferred, Hopeless, Reached
 from storage.errors import StageFailed
 from storage.record import Milestone, Record
 
 __all__ = [
-    "Allowance",
     "Child",
     "ChildDied",
     "ChildLimits",
     "ChildRecipe",
     "Children",
     "Deferred",
-    "GivenBack",
     "Hopeless",
     "Outcome",
-    "Quotas",
     "Reached",
     "Stage",
     "Tools",
@@ -35,8 +32,8 @@ __all__ = [
 ]
 
 
-Outcome = Reached | Deferred | Hopeless | GivenBack
-"""Those of an attempt's seven ends that a stage may declare; to give back is for want of a quota alone."""
+Outcome = Reached | Deferred | Hopeless
+"""The three of an attempt's seven ends that a stage may declare."""
 
 
 @frozen(kw_only=True)
@@ -84,28 +81,6 @@ class Children(Protocol):
 
 
 @frozen(kw_only=True)
-class Allowance:
-    """At most so many `requests` in any `seconds` by all daemons together, at what is called `name`.
-
-    With 0 requests there is no limit, but `name` may have asked for a pause.
-    """
-
-    name: str
-    requests: int = 0
-    seconds: float = 60.0
-
-
-class Quotas(Protocol):
-    """What all workers of all daemons share of services elsewhere, kept by the database's clock."""
-
-    async def take(self, allowance: Allowance) -> float:
-        """Take one request of it and return 0, or return the seconds after which to ask again."""
-
-    async def pause(self, name: str, seconds: float) -> None:
-        """Have nobody take anything of `name` for so long: it has said so itself."""
-
-
-@frozen(kw_only=True)
 class Tools:
     """What an attempt hands to its stage.
 
@@ -118,7 +93,6 @@ class Tools:
     audio: Path | None
     folder: Path
     children: Children
-    quotas: Quotas
     token: UUID
     last_fault: str | None = None
 

@@ -57,13 +57,9 @@ class TimedOut:
 
 @frozen
 class GivenBack:
-    """Uncounted, no verdict: the service's own stop ended the attempt, or nothing could be tried.
-
-    The second is for want of what all records share, a quota; `delay` is in how many seconds there is some.
-    """
+    """The service's own stop ended the attempt: uncounted, no verdict."""
 
     why: str
-    delay: float = 0.0
 
 
 Ending = Reached | Deferred | Hopeless | Failed | TimedOut | GivenBack | ClaimLost

@@ -42,7 +42,7 @@ class _NothingWrittenError(Exception):
 
 async def in_give_back(connection: Connection, token: UUID, by: str, detail: Mapping[str, Any]) -> End | None:
     """Give a claim back by its token alone; None when no record carries it."""
-    asked = {"token": token, "by": by, "detail": _json(detail), "delay": 0.0}
+    asked = {"token": token, "by": by, "detail": _json(detail)}
     row = await (await connection.execute(query("end_given_back"), asked)).fetchone()
     return None if row is None else End(*row[:3])
 
@@ -102,8 +102,8 @@ async def _in_end(
             cursor = await connection.execute(
                 query("end_failed"), given | {"kind": kind, "delay": passage.retry_delay}
             )
-        case GivenBack(_, delay):
-            cursor = await connection.execute(query("end_given_back"), given | {"delay": delay})
+        case GivenBack():
+            cursor = await connection.execute(query("end_given_back"), given)
         case _:
             assert_never(ending)
     return await cursor.fetchone()

@@ -16,7 +16,7 @@ from attrs import frozen
 from stages.media.converter import Converter
 from stages.media.wave64 import DamagedCopy, read_header
 from stages.recognisers.recogniser import Finished, InProgress, Recogniser
-from stages.stage import GivenBack, Hopeless, Tools
+from stages.stage import Hopeless, Tools
 from storage.audio import fsync_folder
 from storage.record import Record
 
@@ -37,13 +37,13 @@ class Mended:
         """The recogniser's name."""
         return self.recogniser.name
 
-    async def begin(self, record: Record, tools: Tools) -> dict[str, Any] | Hopeless | GivenBack:
+    async def begin(self, record: Record, tools: Tools) -> dict[str, Any] | Hopeless:
         """Begin the operation on a whole copy."""
         return await self._mend(record, tools) or await self.recogniser.begin(record, tools)
 
     async def advance(
         self, record: Record, operation: dict[str, Any], tools: Tools
-    ) -> InProgress | Finished | Hopeless | GivenBack:
+    ) -> InProgress | Finished | Hopeless:
         """Take the operation one step on, with a whole copy."""
         return await self._mend(record, tools) or await self.recogniser.advance(record, operation, tools)
 

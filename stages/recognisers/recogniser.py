@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import trio
 from attrs import frozen
 
-from stages.stage import GivenBack, Hopeless, Tools
+from stages.stage import Hopeless, Tools
 from storage.record import Record, Segment, StopCode
 
 _STORE_FILE = "store.json"
@@ -52,12 +52,12 @@ class Recogniser(Protocol):
     def name(self) -> str:
         """Its name in records and settings, which is also the name of its lane."""
 
-    async def begin(self, record: Record, tools: Tools) -> dict[str, Any] | Hopeless | GivenBack:
+    async def begin(self, record: Record, tools: Tools) -> dict[str, Any] | Hopeless:
         """Begin the operation and return its first state, as JSON."""
 
     async def advance(
         self, record: Record, operation: dict[str, Any], tools: Tools
-    ) -> InProgress | Finished | Hopeless | GivenBack:
+    ) -> InProgress | Finished | Hopeless:
         """Take the operation one step on; safe to be cancelled, and to be done again."""
 
     def time_limit(self, record: Record) -> float:

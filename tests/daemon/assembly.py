@@ -24,7 +24,7 @@ from daemon.stop import Stop
 from daemon.systemd import Beats
 from daemon.worker import Workers
 from daemon.workplace import Workplace
-from stages.stage import Children, Outcome, Quotas, Reached, Stage, Tools
+from stages.stage import Children, Outcome, Reached, Stage, Tools
 from storage.audio import Store
 from storage.claims import Claims
 from storage.record import Milestone, Record
@@ -257,7 +257,7 @@ def a_house(
         claims=claims,
         line=stages,
         lanes=lanes,
-        workplace=Workplace(store=store, children=cast("Children", None), quotas=cast("Quotas", None)),
+        workplace=Workplace(store=store, children=cast("Children", None)),
         settings=settings,
         stop=stop,
         outage=outage,

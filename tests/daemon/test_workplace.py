@@ -12,7 +12,7 @@ import trio
 from attrs import evolve
 
 from daemon.workplace import Workplace
-from stages.stage import Children, Quotas
+from stages.stage import Children
 from storage.audio import Store
 from storage.claim import Claim
 from storage.record import Record
@@ -27,7 +27,7 @@ def workplace(tmp_path: Path) -> Workplace:
     """A workplace on an empty store."""
     store = Store(id=uuid4(), root=tmp_path)
     store.prepare()
-    return Workplace(store=store, children=cast("Children", None), quotas=cast("Quotas", None))
+    return Workplace(store=store, children=cast("Children", None))
 
 
 def held(workplace: Workplace, audio: UUID | None = None) -> tuple[Claim, Record]:

@@ -22,7 +22,7 @@ from daemon.stop import Stop
 from daemon.systemd import Beats
 from daemon.worker import Workers
 from daemon.workplace import Workplace
-from stages.stage import Children, Quotas, Stage
+from stages.stage import Children, Stage
 from storage.audio import Store
 from storage.claims import Claims
 from storage.record import Milestone
@@ -121,9 +121,7 @@ class Process:
             claims=claims,
             line=self.line,
             lanes=self.lanes,
-            workplace=Workplace(
-                store=cast("Store", _Shelf()), children=cast("Children", None), quotas=cast("Quotas", None)
-            ),
+            workplace=Workplace(store=cast("Store", _Shelf()), children=cast("Children", None)),
             settings=self.settings,
             stop=self.stop,
             outage=outage,

@@ -5,9 +5,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-import trio
-
-from stages.stage import Allowance, Children, Quotas, Tools
+from stages.stage import Children, Tools
 from storage.record import Milestone, Record
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -55,34 +53,11 @@ def a_record(**changes: Any) -> Record:
     return Record(**{**given, **changes})
 
 
-class NoQuotas:
-    """Nothing is limited."""
-
-    async def take(self, allowance: Allowance) -> float:
-        """There is always one more."""
-        del allowance
-        await trio.lowlevel.checkpoint()
-        return 0.0
-
-    async def pause(self, name: str, seconds: float) -> None:
-        """Nobody asks for one."""
-        raise AssertionError(f"{name} asked for a pause of {seconds} s")
-
-
-def a_workplace(
-    audio: Path | None, children: Children, root: Path | None = None, quotas: Quotas | None = None
-) -> Tools:
+def a_workplace(audio: Path | None, children: Children, root: Path | None = None) -> Tools:
     """Return the tools of one attempt in a store at `root`, or beside the audio."""
     store = root or (audio or Path("/nowhere")).parent / "store"
     token = uuid4()
     folder = store / "records" / str(uuid4()) / str(token)
     folder.mkdir(parents=True)
     (store / "store.json").write_text("{}")
-    return Tools(
-        source=folder.parent / "source",
-        audio=audio,
-        folder=folder,
-        children=children,
-        quotas=quotas or NoQuotas(),
-        token=token,
-    )
+    return Tools(source=folder.parent / "source", audio=audio, folder=folder, children=children, token=token)

@@ -28,7 +28,6 @@ from stages.media.wave64 import open_samples
 from stages.stage import ChildDied, Children, Hopeless, Reached, Tools
 from storage.errors import MeansAway
 from storage.record import Conversion, Milestone, Record, StopCode
-from tests.stages.nouns import NoQuotas
 
 RATE = 16_000
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -115,7 +114,6 @@ async def tools_for(record: Record, store: Path, source: bytes | None) -> AsyncI
             audio=None,
             folder=folder,
             children=children,
-            quotas=NoQuotas(),
             token=record.claim_token,
         )
 

@@ -93,7 +93,6 @@ SAMPLES: dict[str, Any] = {
     "reason": "late",
     "received": 1,
     "recognised_seconds": 1.5,
-    "requests": 20,
     "recogniser": "whisper",
     "record_id": uuid4(),
     "right_name": None,
