@@ -204,7 +204,7 @@ class Advance:
     recognised_seconds: float
     found_language: str | None
     segments: tuple[Segment, ...]
-    anew: bool = False
+    anew: bool
 
 
 Findings = Conversion | OperationBegun | Advance

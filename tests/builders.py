@@ -105,6 +105,7 @@ def advance(*segments: Segment, recognised_seconds: float = 10.0) -> Advance:
         recognised_seconds=recognised_seconds,
         found_language="ru",
         segments=segments,
+        anew=False,
     )
 
 

@@ -137,6 +137,7 @@ def _after(
             recognised_seconds=seconds,
             found_language=language,
             segments=segments,
+            anew=False,
         )
         return Hopeless(StopCode.INCOMPLETE_RECOGNITION, reason, findings)
     if is_over:

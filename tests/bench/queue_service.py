@@ -23,8 +23,7 @@ FOUND: Mapping[Milestone, Findings] = {
     ),
     Milestone.CONVERTED: OperationBegun(recogniser="nothing", operation={}),
     Milestone.TRANSCRIBE: Advance(
-        operation={}, recognised_seconds=60.0, found_language="en", segments=()
-    ),
+        operation={}, recognised_seconds=60.0, found_language="en", segments=(), anew=False),
 }  # fmt: skip
 Heard = Callable[[Record], None]
 

@@ -22,7 +22,9 @@ from tests.bench.queue import FAILURES_LIMIT, LEASE_SECONDS, STATEMENT_SECONDS
 LANE = "whisper"
 KEEPER_SECONDS = 10.0
 SIGN = Sign(host="bench", pid=1, beat_seconds=KEEPER_SECONDS, workers=1, lanes=())
-FINDINGS = Advance(operation={"slice": 1}, recognised_seconds=60.0, found_language="en", segments=())
+FINDINGS = Advance(
+    operation={"slice": 1}, recognised_seconds=60.0, found_language="en", segments=(), anew=False
+)
 PASSAGE = Passage(gives=Milestone.DONE, next_lane=None, milestone_limit=3600.0, retry_delay=5.0)
 
 

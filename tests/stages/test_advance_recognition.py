@@ -116,6 +116,7 @@ async def test_a_remote_operation_defers_until_it_is_finished(tools: Tools) -> N
             recognised_seconds=60.0,
             found_language="en",
             segments=(HELLO,),
+            anew=False,
         )
     )
 

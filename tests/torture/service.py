@@ -89,6 +89,7 @@ async def advance(record: Record, tools: Tools) -> Outcome:
         recognised_seconds=float(at + 1),
         found_language="en",
         segments=(Segment(slice=at, number=0, start=float(at), end=at + 1.0, text=f"{name}.{at}"),),
+        anew=False,
     )
     return Reached(found) if at + 1 == slices else Deferred(CHANCE.choice((0, 0, 0.05)), found)
 
