@@ -138,6 +138,10 @@ class House:
             *self.python("tests.systemd.callers", "submit", token, b"anything".hex()), check=False
         )
 
+    def newest_record(self) -> str:
+        """Return the id of the record that came last."""
+        return self.sql("SELECT id FROM records ORDER BY created_at DESC LIMIT 1")[0]
+
     def events(self, record: str) -> list[str]:
         """Return the kinds of a record's events, in order."""
         return self.sql(f"SELECT kind FROM events WHERE record_id = '{record}' ORDER BY id")  # noqa: S608 - an id of ours

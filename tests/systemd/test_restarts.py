@@ -99,7 +99,8 @@ def test_s_d2_a_record_that_kills_the_daemon_ends_stopped(house: House) -> None:
         database=SHORT_STATEMENT,
     )
     house.start()
-    record = house.submit(house.token("deaths"))
+    house.hand_in(house.token("deaths"))
+    record = house.newest_record()
     until(60, lambda: house.record(record, "stopped_at IS NOT NULL") == "t", "the record is stopped")
     assert "the process died" in house.record(record, "stop_reason")
     assert house.restarts() == 2
