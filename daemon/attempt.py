@@ -82,11 +82,14 @@ class Attempts:
         outcome: Outcome | None = None
         raised: BaseException | None = None
         last_fault = None if taken.last_failure is None else taken.last_failure.fault
+        attempts_left = self.settings.failures_limit - record.failures
         seconds = stage.time_limit(record)
         limit = trio.move_on_after(seconds)
         try:
             with hold.scope, limit:
-                async with self.workplace.tools(claim, record, last_fault) as tools:
+                async with self.workplace.tools(
+                    claim, record, last_fault=last_fault, attempts_left=attempts_left
+                ) as tools:
                     outcome = await stage.work(record, tools)
         except BaseException as error:  # noqa: BLE001, ASYNC103 - judged; what is not ours rises later
             raised = error

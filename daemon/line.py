@@ -40,7 +40,6 @@ def build_line(settings: Settings, folder: StateFolder) -> tuple[Stage, ...]:
         memory_bytes=settings.whisper.memory_mb * _MIB,
         shortest_seconds=settings.whisper.shortest_slice_seconds,
         longest_seconds=settings.whisper.longest_slice_seconds,
-        failures_limit=settings.work.failures_limit,
     )
     recogniser = Mended(recogniser=whisper, converter=converter)
     line: tuple[Stage, ...] = (

@@ -105,8 +105,9 @@ class ListeningCopies:
             audio=str(self.store.path(making.audio_path)),
             target=str(folder / COPY_NAME),
         )
+        hold = _Hold(self.database, making, self.outage)
         try:
-            made = await self.maker.make(request, folder, self.children, self._hold(making).on)
+            made = await self.maker.make(request, folder, self.children, hold.on)
         except trio.Cancelled:
             await self._give_back(making)  # noqa: ASYNC102 - shields and bounds itself
             raise
@@ -128,9 +129,6 @@ class ListeningCopies:
             if not is_ours:
                 raise _Lost
             return
-
-    def _hold(self, making: Making) -> "_Hold":
-        return _Hold(self.database, making, self.outage)
 
     async def _give_back(self, making: Making) -> None:
         """Leave a making that a stop cut off to the next run at once, if the database answers in time."""
@@ -163,9 +161,7 @@ class _Hold:
         try:
             is_ours = await hold_making(self._database, self._making)
         except DatabaseUnavailable as error:
-            self._outage.noticed(
-                error, asked_at
-            )  # nobody else can take it meanwhile; the next sign asks again
-            return
+            self._outage.noticed(error, asked_at)
+            return  # nobody else can take it meanwhile; the next sign asks again
         if not is_ours:
             raise _Lost

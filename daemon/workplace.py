@@ -24,7 +24,7 @@ class Workplace:
 
     @asynccontextmanager
     async def tools(
-        self, claim: Claim, record: Record, last_fault: str | None = None
+        self, claim: Claim, record: Record, *, last_fault: str | None, attempts_left: int
     ) -> AsyncIterator[Tools]:
         """Fence a folder for this attempt, after sweeping those whose claims are gone; hand out the tools.
 
@@ -42,6 +42,7 @@ class Workplace:
                 children=self.children,
                 token=claim.token,
                 last_fault=last_fault,
+                attempts_left=attempts_left,
             )
         finally:
             try:

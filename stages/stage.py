@@ -86,7 +86,8 @@ class Tools:
 
     `source` and `audio` are absolute paths (`audio` is the recognition copy, once there is one);
     `folder` is this attempt's own, fenced by its claim token: nothing outside it may be written. `last_fault`
-    is what the stage called its failure, if the attempt before this one was one and had such a word.
+    is what the stage called its failure, if the attempt before this one was one and had such a word, and
+    `attempts_left` how many more there are after this one, if it fails.
     """
 
     source: Path
@@ -94,7 +95,8 @@ class Tools:
     folder: Path
     children: Children
     token: UUID
-    last_fault: str | None = None
+    last_fault: str | None
+    attempts_left: int
 
     def publish(self, file: Path) -> str:
         """Return the store-relative path under which `file`, made durable by its writer, is named in the row.

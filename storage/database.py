@@ -22,6 +22,7 @@ from psycopg import AsyncConnection
 from psycopg.rows import TupleRow
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
+from storage.dsn import away_from, whole_dsn
 from storage.errors import DatabaseRefused, DatabaseUnavailable, DatabaseUnreached, DataRefused
 
 __all__ = ["Connection", "Database", "open_database", "open_loop"]
@@ -52,8 +53,6 @@ _PATIENCE = 1.0  # seconds between a cancel and the next
 # intervention, system error, lock not available, serialisation.
 _WORLD = ("08", "53", "57", "58", "55", "40")
 _READ_ONLY, _STOOD_STILL = "25006", "25P03"
-_SERVER_KEEPALIVES = "-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3"
-_READ_COMMITTED = r"-c default_transaction_isolation=read\ committed"
 
 
 @frozen(kw_only=True)
@@ -216,7 +215,7 @@ async def open_database(
     is older than PostgreSQL 14.
     """
     pool = AsyncConnectionPool[Connection](
-        _whole_dsn(dsn, statement_seconds, call_seconds),
+        whole_dsn(dsn, statement_seconds, call_seconds),
         min_size=1,
         max_size=pool_size,
         open=False,
@@ -233,9 +232,9 @@ async def open_database(
             with trio.fail_after(call_seconds + 5):
                 await aio_as_trio(_in_open)(pool, call_seconds)
         except trio.TooSlowError as error:
-            raise DatabaseUnavailable(_away(dsn, "no answer")) from error
+            raise DatabaseUnavailable(away_from(dsn, "no answer")) from error
         except (psycopg.Error, PoolTimeout) as error:
-            raise DatabaseUnavailable(_away(dsn, str(error))) from error
+            raise DatabaseUnavailable(away_from(dsn, str(error))) from error
         await database.transact(_in_check_server)
         yield database
     finally:
@@ -260,36 +259,6 @@ async def _in_check_server(connection: Connection) -> None:
 def _connection_arguments(*, listen: bool) -> dict[str, Any]:
     # A transaction-mode pooler hands each transaction another server session, so nothing may be left in one.
     return {"autocommit": True} | ({} if listen else {"prepare_threshold": None})
-
-
-def _whole_dsn(dsn: str, statement_seconds: float, call_seconds: float) -> str:
-    try:
-        given = psycopg.conninfo.conninfo_to_dict(dsn)
-        # The claim stands on read committed, and times are read as UTC, whatever the server's defaults. The
-        # server must not wait for hours for a program that stands still or has vanished in a transaction.
-        ours = (
-            f"-c statement_timeout={int(statement_seconds * 1000)} "
-            f"-c idle_in_transaction_session_timeout={int(call_seconds * 1000)} "
-            f"{_SERVER_KEEPALIVES} -c timezone=UTC {_READ_COMMITTED}"
-        )
-        return psycopg.conninfo.make_conninfo(
-            dsn,
-            options=f"{given.get('options') or ''} {ours}".strip(),
-            application_name=given.get("application_name") or "rubezh",
-            connect_timeout=given.get("connect_timeout") or 5,
-            keepalives_idle=given.get("keepalives_idle") or 10,
-            tcp_user_timeout=given.get("tcp_user_timeout") or 20_000,
-        )
-    except psycopg.ProgrammingError as error:
-        message = f"database.dsn is not a PostgreSQL connection string ({str(error).strip()})"
-        raise DatabaseRefused(message) from error
-
-
-def _away(dsn: str, cause: str) -> str:
-    where = psycopg.conninfo.conninfo_to_dict(dsn)
-    host, name = where.get("host") or "the local socket", where.get("dbname") or "the default database"
-    why = " ".join(cause.split())
-    return f"PostgreSQL at {host}, {name}, cannot be reached ({why}); start it or set database.dsn"
 
 
 def _of_ours(error: Exception) -> Exception:

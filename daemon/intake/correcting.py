@@ -9,8 +9,10 @@ from uuid import UUID
 from attrs import frozen
 from starlette.responses import JSONResponse, Response
 
-from daemon.intake.editing import LAST_EDITION, read_json
+from daemon.intake.editing import LAST_EDITION
+from daemon.intake.json_body import JSON_PROBLEMS, read_json
 from daemon.intake.operations import Asked, Content, Operation, json_answer
+from daemon.intake.options import storable
 from daemon.intake.problems import Problem, ProblemResponse
 from daemon.intake.queries import Parameter
 from daemon.intake.shapes import plain
@@ -27,7 +29,6 @@ from storage.corrections import (
 from storage.database import Database
 
 _KEY = re.compile(r"(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})")
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 _GIVEN = {
     "type": "object",
@@ -88,9 +89,8 @@ async def show_segment(asked: Asked) -> Response:
 
 async def correct_segment(asked: Asked) -> Response:
     """Write a correction on the edition that the owner saw, and on no other."""
-    own, place = await _own(asked)
-    given = await read_json(asked.request)
-    text, edition = _read(given)
+    _, place = await _own(asked)
+    text, edition = _read(await read_json(asked.request))
     found = await put_right(asked.doors.database, asked.account, asked.record_id, place, edition, text)
     if isinstance(found, Conflict):
         now = found.now
@@ -98,7 +98,6 @@ async def correct_segment(asked: Asked) -> Response:
         current = {"text": now.text, "recognised": now.recognised.text, "edition": now.edition}
         problem = Problem(HTTPStatus.CONFLICT, "edition_conflict", detail)
         return ProblemResponse(problem, current=current)
-    del own
     return await _shown(asked, found, place)
 
 
@@ -132,7 +131,7 @@ def checked_text(text: str) -> str:
     """Return a text that may be kept; raises Problem for one that may not."""
     if len(text) > MOST_LETTERS:
         raise _invalid(f"text has {len(text)} letters, and {MOST_LETTERS} is the most")
-    if _UNSTORABLE.search(text):
+    if storable(text) != text:
         raise _invalid("text holds a character that cannot be kept (NUL, or half of a pair)")
     return text
 
@@ -204,14 +203,6 @@ OPERATIONS = (
         parameters=(_SEGMENT,),
         body=(Content(media="application/json", shape=_GIVEN),),
         answers=_SHOWN,
-        problems=(
-            (400, "malformed_json"),
-            (404, "not_found"),
-            (409, "edition_conflict"),
-            (415, "not_json"),
-            (422, "invalid_edit"),
-            (408, "too_slow"),
-            (413, "too_large"),
-        ),
+        problems=((404, "not_found"), (409, "edition_conflict"), (422, "invalid_edit"), *JSON_PROBLEMS),
     ),
 )

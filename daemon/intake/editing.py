@@ -1,20 +1,17 @@
 """What an owner does to a record: edits what is the owner's, stops, lifts, deletes, undeletes."""
 
-import json
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import aclosing
 from http import HTTPStatus
 from typing import Any
 from uuid import UUID
 
-import trio
 from attrs import evolve
-from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from daemon.deeds import tell_deed
 from daemon.intake.conditions import asked_edition
 from daemon.intake.doors import Doors
+from daemon.intake.json_body import JSON_KINDS, JSON_PROBLEMS, read_json
 from daemon.intake.operations import Answer, Asked, Content, Operation, json_answer
 from daemon.intake.options import MOST_LETTERS, MOST_TOPIC_LETTERS, MOST_TOPICS, read_options
 from daemon.intake.polling import headers_of
@@ -28,11 +25,8 @@ from storage.database import Database
 from storage.owner import EDITED, Edit, Verdict
 from storage.readiness import Readiness
 
-_MOST_BYTES = 128 * 1024
-_PATIENCE_SECONDS = 60.0
 LAST_EDITION = 2**31 - 1
 MOST_NAME_LETTERS = 100
-_JSON = ("application/json", "application/merge-patch+json")
 Verb = Callable[[Database, UUID, UUID | None, str], Awaitable[Verdict | NotFound]]
 
 
@@ -121,36 +115,6 @@ async def _given(asked: Asked) -> dict[str, Any]:
     return given
 
 
-async def read_json(request: Request) -> dict[str, Any]:
-    """Return the object in a request's body; raises Problem for what is none."""
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind not in _JSON:
-        detail = "An edit is sent as JSON; say so with Content-Type: application/json."
-        raise Problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "not_json", detail)
-    try:
-        given = json.loads((await _body(request)).decode("utf-8"), parse_constant=_no_number)
-    except (ValueError, RecursionError):
-        raise _malformed("it is no JSON in UTF-8") from None
-    if not isinstance(given, dict):
-        raise _malformed("it must be an object")
-    return given
-
-
-async def _body(request: Request) -> bytes:
-    """Return a body that need not be long, if it comes within its time."""
-    body = bytearray()
-    with trio.move_on_after(_PATIENCE_SECONDS):
-        async with aclosing(request.stream()) as chunks:
-            async for chunk in chunks:
-                body += chunk
-                if len(body) > _MOST_BYTES:
-                    detail = f"An edit may have {_MOST_BYTES} bytes; send a shorter one."
-                    raise Problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too_large", detail)
-        return bytes(body)
-    detail = f"The edit did not come within {_PATIENCE_SECONDS:.0f} seconds; send it again."
-    raise Problem(HTTPStatus.REQUEST_TIMEOUT, "too_slow", detail)
-
-
 def _faults(given: Mapping[str, Any]) -> list[str]:
     faults = []
     for name, value in given.items():
@@ -226,18 +190,8 @@ def _conflict(found: Readiness) -> Response:
     return ProblemResponse(Problem(HTTPStatus.CONFLICT, "edition_conflict", detail), current=current)
 
 
-def _malformed(cause: str) -> Problem:
-    detail = f"The edit cannot be read: {cause}."
-    return Problem(HTTPStatus.BAD_REQUEST, "malformed_json", detail)
-
-
-def _no_number(constant: str) -> float:
-    raise ValueError(f"{constant} is no JSON")
-
-
 _ETAG = {"ETag": "Of the record as it is now."}
 _SHOWN = {200: json_answer("The record as it is now.", ShownRecord, _ETAG)}
-_BODY_PROBLEMS = ((408, "too_slow"), (413, "too_large"))
 
 OPERATIONS = (
     Operation(
@@ -254,17 +208,15 @@ OPERATIONS = (
                 schema={"type": "string"},
             ),
         ),
-        body=tuple(Content(media=media, shape=_GIVEN) for media in _JSON),
+        body=tuple(Content(media=media, shape=_GIVEN) for media in JSON_KINDS),
         answers=_SHOWN,
         problems=(
-            (400, "malformed_json"),
             (404, "not_found"),
             (409, "edition_conflict"),
-            (415, "not_json"),
             (422, "invalid_edit"),
             (422, "invalid_options"),
             (428, "edition_required"),
-            *_BODY_PROBLEMS,
+            *JSON_PROBLEMS,
         ),
     ),
     Operation(

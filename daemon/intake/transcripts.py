@@ -28,9 +28,8 @@ _MEDIA = {
 }
 _LONGEST_NAME = 150
 _RECOGNISED = "recognised"
-_THREADS = trio.CapacityLimiter(
-    2
-)  # a transcript of many hours takes a moment, which others need not wait for
+# A transcript of many hours takes a moment, which others need not wait for.
+_THREADS = trio.CapacityLimiter(2)
 
 
 @frozen(kw_only=True)

@@ -71,9 +71,8 @@ async def _done(visit: Visit, verb: Verb, ids: Sequence[UUID]) -> Sequence[UUID]
         try:
             if await perform(verb, visit.doors.database, visit.account, record_id) is Verdict.DONE:
                 done.append(record_id)
-        except (
-            Problem
-        ) as gone:  # the others are not kept waiting for one that is gone meanwhile, or never was
+        except Problem as gone:
+            # The others are not kept waiting for one that is gone meanwhile, or never was.
             log.debug("record.unseen", record=record_id, cause=gone.code)
     return done
 

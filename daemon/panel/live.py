@@ -15,9 +15,8 @@ from daemon.panel.rows import row_of
 from storage.errors import DatabaseUnavailable
 from storage.readiness import read_many
 
-LOOK_SECONDS = (
-    3.0  # claims and places in the queue are told to nobody, so a stream looks by itself now and then
-)
+# Claims and places in the queue are told to nobody, so a stream looks by itself now and then.
+LOOK_SECONDS = 3.0
 
 
 async def show_live(visit: Visit) -> Response:

@@ -7,6 +7,7 @@ from typing import Any
 from attrs import frozen
 from cattrs import Converter
 
+from stages.answers import Answers
 from stages.media.messages import Failed, Progressed
 
 _converter = Converter(forbid_extra_keys=True)
@@ -40,7 +41,7 @@ class Made:
 
 ListeningAnswer = Progressed | Made | Failed
 
-_NAMES: dict[str, type[ListeningAnswer]] = {"progressed": Progressed, "made": Made, "failed": Failed}
+_ANSWERS = Answers[ListeningAnswer](_converter, {"progressed": Progressed, "made": Made, "failed": Failed})
 
 
 def request_to_json(request: ListeningRequest) -> dict[str, Any]:
@@ -54,12 +55,10 @@ def request_from_json(message: Mapping[str, Any]) -> ListeningRequest:
 
 
 def answer_to_json(answer: ListeningAnswer) -> dict[str, Any]:
-    """Return the answer as plain data with its name under `event`."""
-    name = next(name for name, kind in _NAMES.items() if isinstance(answer, kind))
-    return {"event": name, **_converter.unstructure(answer)}
+    """Return the answer as plain data with its name."""
+    return _ANSWERS.to_json(answer)
 
 
 def answer_from_json(message: Mapping[str, Any]) -> ListeningAnswer:
     """Return the answer that `answer_to_json` made; raises when it is none."""
-    fields = {name: value for name, value in message.items() if name != "event"}
-    return _converter.structure(fields, _NAMES[message["event"]])
+    return _ANSWERS.from_json(message)

@@ -7,6 +7,7 @@ from typing import Any
 from attrs import frozen
 from cattrs import Converter
 
+from stages.answers import Answers
 from storage.record import StopCode
 
 _converter = Converter(forbid_extra_keys=True)
@@ -79,12 +80,15 @@ class Failed:
 
 Answer = Progressed | Finished | Refused | Failed
 
-_NAMES: dict[str, type[Answer]] = {
-    "progressed": Progressed,
-    "finished": Finished,
-    "refused": Refused,
-    "failed": Failed,
-}
+_ANSWERS = Answers[Answer](
+    _converter,
+    {
+        "progressed": Progressed,
+        "finished": Finished,
+        "refused": Refused,
+        "failed": Failed,
+    },
+)
 
 
 def request_to_json(request: Request) -> dict[str, Any]:
@@ -98,12 +102,10 @@ def request_from_json(message: Mapping[str, Any]) -> Request:
 
 
 def answer_to_json(answer: Answer) -> dict[str, Any]:
-    """Return the answer as plain data with its name under `event`."""
-    name = next(name for name, kind in _NAMES.items() if isinstance(answer, kind))
-    return {"event": name, **_converter.unstructure(answer)}
+    """Return the answer as plain data with its name."""
+    return _ANSWERS.to_json(answer)
 
 
 def answer_from_json(message: Mapping[str, Any]) -> Answer:
     """Return the answer that `answer_to_json` made; raises when it is none."""
-    fields = {name: value for name, value in message.items() if name != "event"}
-    return _converter.structure(fields, _NAMES[message["event"]])
+    return _ANSWERS.from_json(message)

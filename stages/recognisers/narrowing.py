@@ -45,17 +45,17 @@ def fault_of(word: str | None) -> Fault | None:
     return None
 
 
-def plan(*, failures: int, limit: int, last: Fault | None, at: int, longest: float) -> Plan:
-    """Return what to try at the sample `at`; `failures` counts this attempt, the last of which is `limit`.
+def plan(*, failures: int, left: int, last: Fault | None, at: int, longest: float) -> Plan:
+    """Return what to try at the sample `at`; `failures` counts this attempt; `left` more follow.
 
     It is halved with each failure, and the attempt before the last is made with a short piece in any case.
     """
-    if last is None or last.at != at or limit < _LEAST_LIMIT:
+    if last is None or last.at != at or failures + left < _LEAST_LIMIT:
         return Plan(longest=longest)
     short = min(longest, SHORT_SECONDS)
-    if failures >= limit and last.seconds <= short:
+    if left <= 0 and last.seconds <= short:
         return Plan(longest=short, given_up=last.kind)
-    if failures >= limit - 1:
+    if left <= 1:
         return Plan(longest=short)
     return Plan(longest=max(short, longest / 2 ** (failures - 1)))
 

@@ -63,7 +63,6 @@ class Whisper:
     memory_bytes: int
     shortest_seconds: float
     longest_seconds: float
-    failures_limit: int
     name: str = "whisper"
 
     async def begin(self, record: Record, tools: Tools) -> dict[str, Any] | Hopeless:  # noqa: ARG002 - other recognisers need the record
@@ -86,7 +85,7 @@ class Whisper:
             return begun_again(now)
         planned = plan(
             failures=record.failures,
-            limit=self.failures_limit,
+            left=tools.attempts_left,
             last=fault_of(tools.last_fault),
             at=now.next_sample,
             longest=self.longest_seconds,

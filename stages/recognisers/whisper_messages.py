@@ -7,6 +7,7 @@ from typing import Any
 from attrs import frozen
 from cattrs import Converter
 
+from stages.answers import Answers
 from storage.record import Gap, Word
 
 _converter = Converter(forbid_extra_keys=True)
@@ -92,13 +93,16 @@ class Failed:
 
 Answer = Cut | Begun | Piece | Finished | Failed
 
-_NAMES: dict[str, type[Answer]] = {
-    "cut": Cut,
-    "begun": Begun,
-    "piece": Piece,
-    "finished": Finished,
-    "failed": Failed,
-}
+_ANSWERS = Answers[Answer](
+    _converter,
+    {
+        "cut": Cut,
+        "begun": Begun,
+        "piece": Piece,
+        "finished": Finished,
+        "failed": Failed,
+    },
+)
 
 
 def request_to_json(asked: SliceAsked) -> dict[str, Any]:
@@ -112,12 +116,10 @@ def request_from_json(message: Mapping[str, Any]) -> SliceAsked:
 
 
 def answer_to_json(answer: Answer) -> dict[str, Any]:
-    """Return the answer as plain data with its name under `event`."""
-    name = next(name for name, kind in _NAMES.items() if isinstance(answer, kind))
-    return {"event": name, **_converter.unstructure(answer)}
+    """Return the answer as plain data with its name."""
+    return _ANSWERS.to_json(answer)
 
 
 def answer_from_json(message: Mapping[str, Any]) -> Answer:
     """Return the answer that `answer_to_json` made; raises when it is none."""
-    fields = {name: value for name, value in message.items() if name != "event"}
-    return _converter.structure(fields, _NAMES[message["event"]])
+    return _ANSWERS.from_json(message)

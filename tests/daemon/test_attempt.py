@@ -152,6 +152,27 @@ async def test_failed(queue: Queue, tmp_path: Path, told: list[EventDict]) -> No
     assert isinstance(entry["exc_info"], ValueError), "nobody expected it: the traceback says where"
 
 
+async def test_a_failure_s_own_word_reaches_the_next_attempt(queue: Queue, tmp_path: Path) -> None:
+    """With how many attempts are left; a failure that has no word leaves none."""
+    seen: list[tuple[str | None, int]] = []
+
+    async def play(record: Record, tools: Tools) -> Outcome:
+        seen.append((tools.last_fault, tools.attempts_left))
+        if record.failures == 3:
+            raise ValueError("no word")
+        error = StageFailed("the piece at 7 failed")
+        error.fault = f"7:{record.failures}"
+        raise error
+
+    house = a_house(queue, tmp_path, a_line(play=play))
+    await house.record()
+    limit = house.settings.failures_limit
+    for _ in range(limit):
+        await house.attempt()
+    told = [None, "7:1", "7:2", None, "7:4"][:limit]
+    assert seen == [(word, limit - number) for number, word in enumerate(told, 1)]
+
+
 async def test_s_p3_a_hung_stage_is_ended_by_its_time_limit(
     queue: Queue, tmp_path: Path, told: list[EventDict]
 ) -> None:

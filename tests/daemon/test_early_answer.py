@@ -13,6 +13,7 @@ from starlette.routing import Route
 from daemon import early_answer
 from daemon.web import serve_web
 from storage.ids import new_id
+from tests.talking import answer_to
 
 LINGER = 0.6
 
@@ -38,17 +39,6 @@ async def socket(reachable: Path, nursery: trio.Nursery, monkeypatch: pytest.Mon
 def head(path: str, *headers: str) -> bytes:
     """Return a request's head."""
     return "\r\n".join([f"POST {path} HTTP/1.1", "Host: x", *headers, "", ""]).encode()
-
-
-async def answer_to(stream: trio.SocketStream) -> bytes:
-    """Return all the server says until it closes."""
-    said = b""
-    try:
-        async for part in stream:
-            said += part
-    except trio.BrokenResourceError:
-        assert said
-    return said
 
 
 @pytest.mark.parametrize("sent", [0, 10, 3_000_000])

@@ -16,6 +16,7 @@ from daemon.intake.body import Body
 from daemon.intake.problems import TOLD
 from daemon.web import serve_web
 from storage.ids import new_id
+from tests.talking import answer_to
 
 LAST_CALL = 0.3
 
@@ -47,17 +48,6 @@ async def server(
     yield path, scope.cancel
     with trio.fail_after(web.END_SECONDS + 2):
         await ended.wait()
-
-
-async def answer_to(stream: trio.SocketStream) -> bytes:
-    """Return all the server says until it closes."""
-    said = b""
-    try:
-        async for part in stream:
-            said += part
-    except trio.BrokenResourceError:
-        assert said
-    return said
 
 
 async def begin(stream: trio.SocketStream, first: bytes) -> None:

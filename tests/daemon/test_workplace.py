@@ -50,7 +50,7 @@ async def test_the_tools_name_what_is_there(workplace: Workplace) -> None:
     audio = uuid4()
     claim, record = held(workplace, audio)
     folder = workplace.store.record_folder(record.id)
-    async with workplace.tools(claim, record) as tools:
+    async with workplace.tools(claim, record, last_fault=None, attempts_left=0) as tools:
         assert tools.source == folder / "source"
         assert tools.audio == folder / str(audio) / "audio.w64"
         assert tools.folder == folder / str(claim.token)
@@ -65,7 +65,7 @@ async def test_the_tools_name_what_is_there(workplace: Workplace) -> None:
 async def test_without_a_copy_there_is_no_audio(workplace: Workplace) -> None:
     """A record that was not converted yet."""
     claim, record = held(workplace)
-    async with workplace.tools(claim, record) as tools:
+    async with workplace.tools(claim, record, last_fault=None, attempts_left=0) as tools:
         assert tools.audio is None
 
 
@@ -77,7 +77,7 @@ async def test_folders_of_claims_that_are_gone_are_swept(workplace: Workplace) -
     for token in (audio, gone):
         (folder / str(token)).mkdir()
         (folder / str(token) / "audio.w64").write_bytes(b"audio")
-    async with workplace.tools(claim, record):
+    async with workplace.tools(claim, record, last_fault=None, attempts_left=0):
         assert {entry.name for entry in folder.iterdir()} == {"source", str(audio), str(claim.token)}
 
 
@@ -99,12 +99,12 @@ async def test_a_suspended_process_sweeps_nothing_of_the_next_holder(workplace: 
     store = SuspendedStore(id=workplace.store.id, root=workplace.store.root)
     late = evolve(workplace, store=store)
     with trio.move_on_after(0.05) as lease:
-        async with late.tools(claim, record):
+        async with late.tools(claim, record, last_fault=None, attempts_left=0):
             await trio.sleep_forever()
     assert lease.cancelled_caught
     assert (store.record_folder(record.id) / NEXT_HOLDER / "audio.w64").exists()
     with trio.move_on_after(5):
-        async with late.tools(claim, record):
+        async with late.tools(claim, record, last_fault=None, attempts_left=0):
             assert not (store.record_folder(record.id) / NEXT_HOLDER).exists()
 
 
@@ -114,13 +114,13 @@ async def test_an_empty_folder_does_not_stay(workplace: Workplace, ended_by: typ
     claim, record = held(workplace)
     folder = workplace.store.record_folder(record.id)
     try:
-        async with workplace.tools(claim, record):
+        async with workplace.tools(claim, record, last_fault=None, attempts_left=0):
             if ended_by:
                 raise ended_by
     except ValueError:
         assert ended_by
     assert [entry.name for entry in folder.iterdir()] == ["source"]
-    async with workplace.tools(claim, record) as tools:
+    async with workplace.tools(claim, record, last_fault=None, attempts_left=0) as tools:
         (tools.folder / "audio.w64").touch()
     assert (folder / str(claim.token) / "audio.w64").exists()
 
@@ -128,7 +128,7 @@ async def test_an_empty_folder_does_not_stay(workplace: Workplace, ended_by: typ
 async def test_a_folder_that_is_gone_is_no_error(workplace: Workplace) -> None:
     """A purge may have been there."""
     claim, record = held(workplace)
-    async with workplace.tools(claim, record) as tools:
+    async with workplace.tools(claim, record, last_fault=None, attempts_left=0) as tools:
         tools.folder.rmdir()
 
 
@@ -143,5 +143,5 @@ async def test_a_folder_that_cannot_be_removed_is_an_error(
 
     monkeypatch.setattr(Path, "rmdir", refuse)
     with pytest.raises(OSError, match="no"):
-        async with workplace.tools(claim, record):
+        async with workplace.tools(claim, record, last_fault=None, attempts_left=0):
             pass

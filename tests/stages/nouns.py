@@ -60,4 +60,12 @@ def a_workplace(audio: Path | None, children: Children, root: Path | None = None
     folder = store / "records" / str(uuid4()) / str(token)
     folder.mkdir(parents=True)
     (store / "store.json").write_text("{}")
-    return Tools(source=folder.parent / "source", audio=audio, folder=folder, children=children, token=token)
+    return Tools(
+        source=folder.parent / "source",
+        audio=audio,
+        folder=folder,
+        children=children,
+        token=token,
+        last_fault=None,
+        attempts_left=4,
+    )

@@ -28,7 +28,6 @@ def stage(tmp_path: Path) -> BeginRecognition:
         memory_bytes=2**31,
         shortest_seconds=120,
         longest_seconds=300,
-        failures_limit=5,
     )
     return BeginRecognition(recogniser=whisper, lease_seconds=60)
 

@@ -115,6 +115,8 @@ async def tools_for(record: Record, store: Path, source: bytes | None) -> AsyncI
             folder=folder,
             children=children,
             token=record.claim_token,
+            last_fault=None,
+            attempts_left=4,
         )
 
 

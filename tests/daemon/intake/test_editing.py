@@ -9,7 +9,7 @@ import httpx
 import pytest
 import trio
 
-from daemon.intake import editing
+from daemon.intake import json_body
 from storage.readiness import read_readiness
 from tests.daemon.intake.conftest import Doors
 from tests.making import a_record, change, put
@@ -135,7 +135,7 @@ async def test_an_edit_is_json_and_says_so(doors: Doors, problem: Problem) -> No
 
 async def test_an_edit_is_not_waited_for_for_ever(doors: Doors, monkeypatch: pytest.MonkeyPatch) -> None:
     """However slowly its letters come."""
-    monkeypatch.setattr(editing, "_PATIENCE_SECONDS", 0.3)
+    monkeypatch.setattr(json_body, "_PATIENCE_SECONDS", 0.3)
     record_id = await a_record(doors.database, doors.store, doors.anna)
     head = doors.head(
         "Content-Type: application/json",

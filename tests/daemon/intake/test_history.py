@@ -7,25 +7,21 @@ from typing import Any
 
 import httpx
 import pytest
-import trio
 
 from daemon.intake import history
 from storage.accounts import list_tokens, revoke_token
 from storage.owner import delete, lift, stop
 from tests.daemon.intake.conftest import Doors
 from tests.making import a_record
+from tests.talking import Heard, hearing
 from tests.waiting import until
 
 Problem = Callable[[httpx.Response, int, str], str]
 STREAM = {"Accept": "text/event-stream"}
 
 
-class Heard:
-    """What a stream said so far."""
-
-    def __init__(self) -> None:
-        self.said = ""
-        self.over = False
+class History(Heard):
+    """What a stream said so far, as events."""
 
     @property
     def events(self) -> list[dict[str, Any]]:
@@ -46,23 +42,12 @@ class Heard:
 
 
 @asynccontextmanager
-async def listening(doors: Doors, record_id: object, **headers: str) -> AsyncIterator[Heard]:
+async def listening(doors: Doors, record_id: object, **headers: str) -> AsyncIterator[History]:
     """Listen to a stream during the block."""
-    heard = Heard()
-
-    async def listen() -> None:
-        async with doors.client() as client:
-            path = f"/v1/records/{record_id}/events"
-            async with client.stream("GET", path, headers={**STREAM, **headers}) as answer:
-                assert answer.headers["content-type"].startswith("text/event-stream")
-                async for part in answer.aiter_text():
-                    heard.said += part
-        heard.over = True
-
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(listen)
+    heard = History()
+    path = f"/v1/records/{record_id}/events"
+    async with doors.client() as client, hearing(client, path, heard, {**STREAM, **headers}):
         yield heard
-        nursery.cancel_scope.cancel()
 
 
 async def test_a_stream_goes_on_as_things_happen(doors: Doors) -> None:

@@ -19,6 +19,7 @@ from storage.database import Database
 from storage.sessions import Lasting, begin_session
 from tests.daemon.intake.conftest import Doors
 from tests.daemon.intake.conftest import doors as doors  # noqa: PLC0414 - a fixture, used by its name
+from tests.talking import Heard, hearing
 
 SAME_SITE = {"Sec-Fetch-Site": "same-origin"}
 
@@ -39,30 +40,12 @@ class Browser:
         return await self.client.post(path, data={PROOF: proof_of(self.secret), **fields}, headers=SAME_SITE)
 
 
-@define
-class Heard:
-    """What a stream said so far; `over` once it has ended."""
-
-    said: str = ""
-    over: bool = False
-
-
 @asynccontextmanager
 async def listening(browser: Browser, path: str) -> AsyncIterator[Heard]:
     """Listen to a stream during the block."""
     heard = Heard()
-
-    async def listen() -> None:
-        async with browser.client.stream("GET", path) as answer:
-            assert answer.headers["content-type"].startswith("text/event-stream")
-            async for part in answer.aiter_text():
-                heard.said += part
-        heard.over = True
-
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(listen)
+    async with hearing(browser.client, path, heard):
         yield heard
-        nursery.cancel_scope.cancel()
 
 
 @define

@@ -1,10 +1,8 @@
 """The decoding child as it is really started: limits, the wire, and every way it may end."""
 
 import json
-import os
 import signal
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +21,8 @@ from stages.media.messages import (
     request_to_json,
 )
 from stages.media.wave64 import read_header
-from storage import lifeline
 from storage.record import StopCode
+from tests.stages.media.lifelines import start_child
 
 MEGABYTE = 2**20
 ROOMY = 512 * MEGABYTE
@@ -32,20 +30,7 @@ ROOMY = 512 * MEGABYTE
 
 def start(request: dict[str, Any], memory: int = ROOMY, **limits: int) -> "subprocess.Popen[str]":
     """Start the child by its lifeline, as the daemon does, and give it its request."""
-    words = [f"parent={os.getpid()}", f"signal={int(signal.SIGKILL)}", f"memory={memory}"]
-    words += [f"{name}={most}" for name, most in limits.items()]
-    child = subprocess.Popen(
-        [sys.executable, "-I", "-B", lifeline.__file__, *words, "module", "stages.media.child"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={"PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1"},
-    )
-    assert child.stdin is not None
-    child.stdin.write(json.dumps(request) + "\n")
-    child.stdin.flush()
-    return child
+    return start_child("stages.media.child", request, memory, **limits)
 
 
 def asked(source: Path, folder: Path, longest: float = 360_000.0) -> dict[str, Any]:

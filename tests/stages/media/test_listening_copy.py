@@ -2,10 +2,7 @@
 
 import base64
 import json
-import os
-import signal
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +15,7 @@ from stages.media.listening_messages import ListeningRequest, Made, answer_from_
 from stages.media.messages import Failed, Progressed
 from stages.media.peaks import MOST_PEAKS
 from stages.media.wave64 import RATE, Writer
-from storage import lifeline
+from tests.stages.media.lifelines import start_child
 from tests.stages.media.studio import Tape, record, tone
 from tests.stages.media.test_long import megabytes
 
@@ -46,20 +43,7 @@ def a_copy(folder: Path, *sides: np.ndarray) -> Path:
 
 def started(request: ListeningRequest, memory: int = ROOMY, **limits: int) -> "subprocess.Popen[str]":
     """Start the child as the daemon does, and give it its request."""
-    words = [f"parent={os.getpid()}", f"signal={int(signal.SIGKILL)}", f"memory={memory}"]
-    words += [f"{name}={most}" for name, most in limits.items()]
-    child = subprocess.Popen(
-        [sys.executable, "-I", "-B", lifeline.__file__, *words, "module", "stages.media.listening_child"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={"PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1"},
-    )
-    assert child.stdin is not None
-    child.stdin.write(json.dumps(request_to_json(request)) + "\n")
-    child.stdin.flush()
-    return child
+    return start_child("stages.media.listening_child", request_to_json(request), memory, **limits)
 
 
 def asked(folder: Path, audio: Path, source: Path | None = None) -> ListeningRequest:

@@ -35,7 +35,6 @@ def mended(store: Path) -> Mended:
         memory_bytes=2**31,
         shortest_seconds=120,
         longest_seconds=300,
-        failures_limit=5,
     )
     converter = Converter(store=store, memory_bytes=2**30, longest_seconds=3600)
     return Mended(recogniser=whisper, converter=converter)

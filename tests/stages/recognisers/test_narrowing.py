@@ -30,7 +30,7 @@ def steps(limit: int) -> list[Plan]:
     """What is tried at a place that fails every time, from the second attempt on."""
     last, found = Fault(at=7, seconds=300.0, kind=Gap.CRASHED), []
     for failures in range(2, limit + 1):
-        found.append(plan(failures=failures, limit=limit, last=last, at=7, longest=300.0))
+        found.append(plan(failures=failures, left=limit - failures, last=last, at=7, longest=300.0))
         last = Fault(at=7, seconds=found[-1].longest, kind=Gap.CRASHED)
     return found
 
@@ -51,13 +51,13 @@ def test_it_is_halved_tried_short_and_given_up_by_the_last_attempt() -> None:
 def test_a_failure_that_says_nothing_of_this_place_makes_nothing_smaller() -> None:
     """A process that was killed, a model that was away, or a failure somewhere else."""
     for last in (None, Fault(at=8, seconds=20.0, kind=Gap.CRASHED)):
-        assert plan(failures=5, limit=5, last=last, at=7, longest=300.0) == Plan(longest=300)
+        assert plan(failures=5, left=0, last=last, at=7, longest=300.0) == Plan(longest=300)
 
 
 def test_nothing_is_given_up_that_was_not_tried_short() -> None:
     """The last attempt goes to that, and the record stops if it fails."""
     last = Fault(at=7, seconds=300.0, kind=Gap.TOO_SLOW)
-    assert plan(failures=5, limit=5, last=last, at=7, longest=300.0) == Plan(longest=20)
+    assert plan(failures=5, left=0, last=last, at=7, longest=300.0) == Plan(longest=20)
 
 
 def test_what_may_be_given_up_has_a_bound() -> None:

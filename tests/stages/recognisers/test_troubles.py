@@ -63,7 +63,6 @@ class Case:
             memory_bytes=2**30,
             shortest_seconds=120,
             longest_seconds=300,
-            failures_limit=LIMIT,
         )
         self.copy = written(folder / "audio.w64", np.zeros(seconds * RATE, np.int16))
         self.tools = a_workplace(self.copy, children)
@@ -85,7 +84,7 @@ class Case:
         step: InProgress | Finished | Hopeless | None = None
         while failures < LIMIT:
             failures += 1
-            tools: Tools = evolve(self.tools, last_fault=fault)
+            tools: Tools = evolve(self.tools, last_fault=fault, attempts_left=LIMIT - failures)
             assert record.operation is not None
             try:
                 step = await self.whisper.advance(evolve(record, failures=failures), record.operation, tools)
@@ -159,7 +158,7 @@ async def test_a_trouble_that_passes_costs_nothing_but_its_failures(
         await case.whisper.advance(evolve(record, failures=1), operation, case.tools)
     assert failed.value.fault is not None
     case.trouble(100)
-    tools = evolve(case.tools, last_fault=failed.value.fault)
+    tools = evolve(case.tools, last_fault=failed.value.fault, attempts_left=LIMIT - 2)
     step = await case.whisper.advance(evolve(record, failures=2), operation, tools)
     assert isinstance(step, Finished)
     assert len(step.segments) == 100

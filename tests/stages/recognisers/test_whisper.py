@@ -45,7 +45,6 @@ def whisper(models: Path) -> Whisper:
         memory_bytes=3 * 2**30,
         shortest_seconds=120,
         longest_seconds=300,
-        failures_limit=5,
     )
 
 
@@ -289,7 +288,6 @@ async def test_a_model_that_cannot_be_loaded_is_a_lack_of_means(
         memory_bytes=3 * 2**30,
         shortest_seconds=120,
         longest_seconds=300,
-        failures_limit=5,
     )
     await whisper.check_means()
     run = run_of(whisper, children, sample_copy)
@@ -311,7 +309,6 @@ async def test_a_missing_copy_is_a_verdict_only_when_its_store_is_there(
         memory_bytes=2**30,
         shortest_seconds=120,
         longest_seconds=300,
-        failures_limit=5,
     )
     run = run_of(whisper, children, tmp_path / "gone.w64")
     for asked in (whisper.begin(run.record, run.tools), whisper.advance(run.record, {}, run.tools)):
@@ -347,7 +344,6 @@ def test_limits_grow_with_the_recording() -> None:
         memory_bytes=2**30,
         shortest_seconds=120,
         longest_seconds=300,
-        failures_limit=5,
     )
     short, day = (a_record(decoded_seconds=seconds) for seconds in (10.0, 86_400.0))
     assert whisper.time_limit(short) == whisper.time_limit(day) > 2 * 300
