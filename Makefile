@@ -49,7 +49,7 @@ test: $(DEV) ## run the tests and measure what they cover; ARGS="-k claim" and t
 deep: $(DEV) ## run the long tests that `make test` leaves out
 	@exec $(PYTHON) -m pytest -m deep --timeout=14400 --durations=0 $(ARGS)
 
-bench: $(DEV) $(BENCH) ## measure the queue, also beside others, and the cost around the model; ARGS=memory: memory, over two hours
+bench: $(DEV) $(BENCH) ## measure the queue, also beside others, and the cost around the model; ARGS=words, ARGS=memory: those alone
 	@exec $(PYTHON) -m tests.bench $(ARGS)
 
 check: lint format types imports async deps specs ## run every check (`make -k check` goes on after a failure)

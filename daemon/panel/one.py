@@ -10,7 +10,7 @@ from attrs import frozen
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
 from daemon.intake.doors import asked_record
-from daemon.intake.problems import no_such_record
+from daemon.intake.problems import Problem, no_such_record
 from daemon.intake.shapes import shown_event
 from daemon.intake.streams import EventStream, Say
 from daemon.panel.lines import read_part, read_words
@@ -103,8 +103,8 @@ async def _talk(visit: Visit, readiness: Readiness, say: Say) -> None:
                     await say("event: over\ndata: {}\n\n")
                     return
                 readiness = await _look(visit)
-            except DatabaseUnavailable:
-                return  # the page comes again
+            except (Problem, DatabaseUnavailable):
+                return  # deleted meanwhile, or not to be had just now: the page comes again
 
 
 async def _look(visit: Visit) -> Readiness:

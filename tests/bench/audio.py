@@ -23,17 +23,20 @@ LANGUAGE = "en"
 
 def speech_files() -> list[Path]:
     """Return clips of speech: from the folder RUBEZH_AUDIO, the one beside the project, or the sample."""
+    samples = (path for path in (ROOT / "tests" / "samples").iterdir() if path.suffix in {".opus", ".flac"})
+    return [path for path, _ in known_speech()] or sorted(samples)
+
+
+def known_speech() -> list[tuple[Path, str]]:
+    """Return clips with what is said in them, from the folder RUBEZH_AUDIO or the one beside the project."""
     folder = Path(os.environ.get("RUBEZH_AUDIO") or ROOT.parent / "shared" / "audio")
     manifest = folder / "manifest.tsv"
-    if manifest.is_file():
-        with manifest.open(encoding="utf-8", newline="") as lines:
-            rows = csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
-            named = [folder / row["file"] for row in rows if row["language"] == LANGUAGE and row["reference"]]
-        if found := [path for path in named if path.is_file()]:
-            return found
-    return sorted(
-        path for path in (ROOT / "tests" / "samples").iterdir() if path.suffix in {".opus", ".flac"}
-    )
+    if not manifest.is_file():
+        return []
+    with manifest.open(encoding="utf-8", newline="") as lines:
+        rows = csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
+        named = [(folder / row["file"], row["reference"]) for row in rows if row["language"] == LANGUAGE]
+    return [(path, said) for path, said in named if said and path.is_file()]
 
 
 def write_joined(target: Path, seconds: float, mark: int) -> None:

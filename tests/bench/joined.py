@@ -1,19 +1,15 @@
 """Long recordings whose words are known: clips of people, shuffled and joined, and the list of them."""
 
-import csv
-import os
 import random
 import re
-from pathlib import Path
 
 import numpy as np
 from attrs import frozen
 from faster_whisper.audio import decode_audio
 from numpy.typing import NDArray
 
-ROOT = Path(__file__).parents[2]
-RATE = 16_000
-LANGUAGE = "en"
+from tests.bench.audio import RATE, known_speech
+
 _PAUSES = (0.3, 2.5)
 _LONG_PAUSES = (3.5, 6.0)
 _LONG_SHARE = 0.15
@@ -40,19 +36,8 @@ class Joined:
 
 
 def known_clips() -> list[tuple[NDArray[np.int16], str]]:
-    """Return every English clip whose words are known, from the folder of recordings; none without it."""
-    folder = Path(os.environ.get("RUBEZH_AUDIO") or ROOT.parent / "shared" / "audio")
-    manifest = folder / "manifest.tsv"
-    if not manifest.is_file():
-        return []
-    with manifest.open(encoding="utf-8", newline="") as lines:
-        rows = csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
-        known = [
-            (folder / row["file"], row["reference"])
-            for row in rows
-            if row["language"] == LANGUAGE and row["reference"]
-        ]
-    return [((decode_audio(str(path)) * 32767).astype(np.int16), text) for path, text in known]
+    """Return every English clip whose words are known; none where the folder of recordings is missing."""
+    return [((decode_audio(str(path)) * 32767).astype(np.int16), said) for path, said in known_speech()]
 
 
 def join(clips: list[tuple[NDArray[np.int16], str]], seconds: float, seed: int) -> Joined:

@@ -249,7 +249,7 @@ MUTANTS: Final = (
         "::test_a_program_that_vanishes_in_mid_transaction_keeps_nothing_locked",
         (
             Edit(
-                "storage/database.py",
+                "storage/dsn.py",
                 'idle_in_transaction_session_timeout={int(call_seconds * 1000)} "',
                 'idle_in_transaction_session_timeout=0 "',
             ),

@@ -5,6 +5,7 @@ from http import HTTPStatus
 from uuid import UUID, uuid4
 
 import pytest
+import structlog
 
 from daemon.panel import one
 from daemon.panel.lines import LINES
@@ -151,6 +152,18 @@ async def test_a_stream_says_what_the_record_is_at_and_that_there_is_text(
         await put(panel.database, "DELETE FROM sessions")
         await until(lambda: heard.over)
     assert heard.said.endswith("event: over\ndata: {}\n\n")
+
+
+async def test_a_record_that_is_deleted_meanwhile_ends_its_stream(panel: Panel) -> None:
+    """Without a word in the log: that is nobody's fault."""
+    record_id = await a_text(panel, 1)
+    browser = await panel.browser(panel.anna)
+    with structlog.testing.capture_logs() as logged:
+        async with listening(browser, f"/records/{record_id}/live") as heard:
+            await until(lambda: "event: state" in heard.said)
+            await browser.post(f"/records/{record_id}/delete")
+            await until(lambda: heard.over)
+    assert [entry["event"] for entry in logged] == ["record.deleted"]
 
 
 async def test_what_happened_is_told_in_words_and_without_what_is_not_the_owners(panel: Panel) -> None:
